@@ -75,7 +75,7 @@ class ClassOnATree:
     def restart(self, which: str) -> None:
         """Start a service again that was killed, as a service manager would."""
         if which == "agent":
-            class_connection.sweep(self.setup(0))
+            class_connection.end_dead_turn(self.setup(0))
             self.agent = self._start("agent.sock", self._serve_agent)
         else:
             self.board = self._start("board.sock", self._serve_board)

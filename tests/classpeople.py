@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent.turns.state_file import LOCK_FILE, parse
+from jitter_workshop.agent.turns.state_file import LOCK_FILE, parse_turn_state
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import RUN_DIR
@@ -83,7 +83,7 @@ class People:
 def state(tree: Path) -> TurnState:
     boot = current_boot(HostRoot()) or ""
     file = tree / RUN_DIR.lstrip("/") / "turns.json"
-    return parse(file.read_bytes(), boot) if file.exists() else TurnState(boot)
+    return parse_turn_state(file.read_bytes(), boot) if file.exists() else TurnState(boot)
 
 
 def contents(tree: Path) -> dict[str, bytes]:

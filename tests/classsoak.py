@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.agent import client as agent_client
-from jitter_workshop.agent.turns.state_file import parse
+from jitter_workshop.agent.turns.state_file import parse_turn_state
 from jitter_workshop.agent.turns.turn_cgroup import LOGINS, TURN, TurnGroup
 from jitter_workshop.classroom import client as board_client
 from jitter_workshop.host.root import HostRoot
@@ -75,7 +75,7 @@ class Class(ClassOnATree):
     def state(self) -> TurnState:
         file = self.tree / "run/jitter-workshop/turns.json"
         boot = current_boot(HostRoot()) or ""
-        return parse(file.read_bytes(), boot) if file.exists() else TurnState(boot)
+        return parse_turn_state(file.read_bytes(), boot) if file.exists() else TurnState(boot)
 
 
 class Family:

@@ -134,7 +134,7 @@ def _own_world(
     # A test's Enter is meant for the plan that is shown: it agrees at once.
     monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
     # No walk through a chapter changes the host that the tests run on, not even as root: there is no agent.
-    monkeypatch.setattr(agent_connection, "connect", _refuse)
+    monkeypatch.setattr(agent_connection, "connect_to_agent", _refuse)
 
 
 @pytest.fixture

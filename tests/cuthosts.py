@@ -21,7 +21,7 @@ from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import read_journals
-from jitter_workshop.tuning.planning import digest, plan
+from jitter_workshop.tuning.planning import digest, plan_changes
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, madegrub
 from tests.agent_on_tree import FakeKernel, Steps
@@ -137,7 +137,7 @@ class Box:
 
     def apply(self, words: Sequence[str] = WORDS, hot: str = "2-3") -> ApplyResult:
         wanted, cpus = parse_wanted(words), CpuSet.parse_list(hot)
-        drawn = plan(Host(HostRoot(self.root), cpus), wanted)
+        drawn = plan_changes(Host(HostRoot(self.root), cpus), wanted)
         changes = self._changes()
         try:
             return changes.apply(

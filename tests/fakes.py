@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.bench.placement import choose
+from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
@@ -230,7 +230,7 @@ def _placement(request: MeasureRequest) -> Placement:
     """The placement that a host with the made-up CPUs would choose, so that a run's threads are where it says."""
     if request.placement == "none":
         return Placement("none", why="made up")
-    return dataclasses.replace(choose(FOUR_CPUS, request.wish(), CpuSet()), why="made up")
+    return dataclasses.replace(choose_cpus(FOUR_CPUS, request.wish(), CpuSet()), why="made up")
 
 
 def hunt_course(folder: Path) -> Path:

@@ -38,7 +38,7 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     """The real agent session and a real agent. The agent works on the tree and not on this host (see
     ``tests.agent_on_tree``)."""
     command = agent_command(tree, *options)
-    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(connection_module, "HostRoot", lambda *_: LiveTree(tree))
     workshop.context.agent_connection = connection_module.AgentConnection()
 
@@ -54,7 +54,7 @@ def proving_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., AgentClient]) -> None:
     """Let the verbs apply and restore work on the tree, with an agent that ``connect`` starts."""
-    monkeypatch.setattr(connection_module, "connect", connect)
+    monkeypatch.setattr(connection_module, "connect_to_agent", connect)
     for module in (connection_module, verbs):
         monkeypatch.setattr(module, "HERE", tree)
 

@@ -17,7 +17,7 @@ def why_not() -> str:
     if instances.own_numbers(HostWriter()):
         return "a container with process numbers of its own"
     try:
-        instances.tracefs(HostRoot())
+        instances.trace_folder(HostRoot())
     except HostError as error:
         return error.sentence()
     return ""

@@ -52,7 +52,7 @@ def by_nearness(topology: Topology) -> Callable[[int, int], float]:
 
 def made(topology: Topology, ns: Callable[[int, int], float], *, name: str = "made", at: str = "2026-11-28") -> Matrix:
     """A complete matrix of a host called ``name``."""
-    cpus = pairs.chosen(topology)
+    cpus = pairs.matrix_cpus(topology)
     found = {pair: ns(*pair) for pair in pairs.pairs_of(cpus)}
     return Matrix(
         format_version=1,
@@ -64,7 +64,7 @@ def made(topology: Topology, ns: Callable[[int, int], float], *, name: str = "ma
         cpus=cpus,
         one_way_ns=tuple(tuple(found.get((min(a, b), max(a, b))) for b in cpus) for a in cpus),
         clusters=pairs.clusters(topology, found),
-        groups=pairs.groups(topology),
+        groups=pairs.matrix_cpu_groups(topology),
         sampled=len(cpus) < len(topology.allowed),
         complete=True,
         topology=pairs.fingerprint(name, topology),

@@ -1,7 +1,7 @@
 """A modelled machine on which plans are applied and given back as the agent does it, kills included.
 
-The journals are lines of bytes in memory, written by the product's own ``encode`` and read by its own ``parse``; a kill
-is an exception that nothing catches, after which nothing more is written.
+The journals are lines of bytes in memory, written by the product's own ``encode_record`` and read by its own
+``parse_journal``; a kill is an exception that nothing catches, after which nothing more is written.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from jitter_workshop.model.change import ApplyResult, Change, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import Journal, encode, parse
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.journal import Journal, encode_record, parse_journal
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.restoring import restore_journals
 from jitter_workshop.tuning.switched import isolated_by_others
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests.modelkernel import ModelKernel, Shape
@@ -36,19 +36,19 @@ class Lines:
         self.world, self.id, self.data = world, ident, b""
 
     def read(self) -> Journal:
-        return parse(self.id, self.data)
+        return parse_journal(self.id, self.data)
 
     def add(self, **record: Any) -> None:
         name = f"journal {record['record']}"
         self.world.step(name)
-        self.data += encode(record)
+        self.data += encode_record(record)
         self.world.step(name)
 
     def intents(self, changes: Sequence[Change]) -> None:
         names = ("n", "tunable", "path", "kind", "before", "after", "when", "lease", "then")
         records = [{"record": "intent", "boot_id": BOOT} | {n: getattr(c, n) for n in names} for c in changes]
         self.world.step("journal intents")
-        self.data += b"".join(map(encode, records))
+        self.data += b"".join(map(encode_record, records))
         self.world.step("journal intents")
 
     def written(self, n: int, read_back: str | None) -> None:
@@ -96,7 +96,7 @@ class World:
     def apply(self, words: Sequence[str], hot: str, kill_at: int | None = None) -> ApplyResult | None:
         """Plan and apply; None where it was killed."""
         host = self.host(hot)
-        changes = plan(host, parse_wanted(words)).changes
+        changes = plan_changes(host, parse_wanted(words)).changes
         lines = Lines(self, f"{len(self.journals) + 1:06d}-x")
         self.journals.append(lines)
 
@@ -121,7 +121,7 @@ class World:
         for journal, _ in opened:
             assert journal.problems == [], journal.problems
         return self._living(
-            lambda: restore(self.root, self.kernel, opened, BOOT, only, forget=forget, among=among), kill_at
+            lambda: restore_journals(self.root, self.kernel, opened, BOOT, only, forget=forget, among=among), kill_at
         )
 
     def active(self) -> list[str]:

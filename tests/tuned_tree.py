@@ -14,7 +14,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import digest, plan
+from jitter_workshop.tuning.planning import digest, plan_changes
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import agent_on_tree, hosttrees
 
@@ -76,7 +76,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 def planned(root: Path, words: Sequence[str] = MANY, hot: str = HOT) -> Plan:
     """Return what would be written there."""
-    return plan(Host(HostRoot(root), CpuSet.parse_list(hot)), parse_wanted(words))
+    return plan_changes(Host(HostRoot(root), CpuSet.parse_list(hot)), parse_wanted(words))
 
 
 class Agent:

@@ -26,10 +26,14 @@ def main(words: list[str]) -> int:
         sys.path.append(_TREE)
     from jitter_workshop.agent.service import daemon
 
-    daemon.leave(4 if words == ["--listen"] else 3)
+    daemon.reset_inherited_settings(4 if words == ["--listen"] else 3)
     from jitter_workshop.agent import start
 
-    return daemon.run("agent", words, {"": start.serve, "--listen": start.listen, "--sweep": start.sweep})
+    return daemon.run_service(
+        "agent",
+        words,
+        {"": start.serve_agent_connection, "--listen": start.serve_agent_socket, "--sweep": start.restore_dead_turn},
+    )
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     return _peer(descriptor)[1] if stat.S_ISSOCK(os.fstat(descriptor).st_mode) else 0
 
 
-def process(descriptor: int) -> int | None:
+def caller_pid(descriptor: int) -> int | None:
     """Return the process id of the caller; None if it is unknown.
 
     For a socket, the caller is the socket's peer. Otherwise the caller is the nearest ancestor process that is not sudo

@@ -40,7 +40,7 @@ class HeldProcess(contextlib.AbstractContextManager["HeldProcess"]):
         except OSError as error:
             raise HostError(f"process {pid} cannot be opened: {reason(error)}") from error
         try:
-            found = owners(root, pid)
+            found = owners_of_process(root, pid)
             self.check()
             if uid != 0 and found != {uid}:
                 raise HostError(f"process {pid} is not yours")
@@ -62,7 +62,7 @@ class HeldProcess(contextlib.AbstractContextManager["HeldProcess"]):
             raise HostError(f"process {self.pid} has ended") from error
 
 
-def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
+def move_to_isolated_cpus(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
     """Move a process with all its threads to the isolated CPUs. Return these CPUs as a list such as ``2-3``.
 
     Raise HostError if no CPUs are isolated, or if the process does not belong to the user ``uid``. Raise HostError also
@@ -184,7 +184,7 @@ def _check_thread(root: HostRoot, pid: int, tid: int) -> None:
         raise HostError(f"thread {tid} does not belong to process {pid}")
 
 
-def owners(root: HostRoot, pid: int) -> set[int]:
+def owners_of_process(root: HostRoot, pid: int) -> set[int]:
     """Return the different ids among the four user ids of a process (proc_pid_status(5)). Return an empty set if they
     cannot be read."""
     return set(read_user_ids(root, f"/proc/{pid}"))

@@ -20,11 +20,11 @@ from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.applying import apply_changes, shown_only
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, Journal, current_boot
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.restoring import restore_journals
 from jitter_workshop.tuning.status import likely_culprit
 from jitter_workshop.tuning.switched import isolated_by_others
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from jitter_workshop.tuning.writer import HostWriter
 
 
@@ -132,8 +132,8 @@ class Changes:
         """
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
-            if not any(not by_hand.why_not(change) for change in changes):
-                barred = [Refused(c.tunable, c.path, f"not watched: {by_hand.why_not(c)}") for c in changes]
+            if not any(not by_hand.why_not_by_hand(change) for change in changes):
+                barred = [Refused(c.tunable, c.path, f"not watched: {by_hand.why_not_by_hand(c)}") for c in changes]
                 return ApplyResult(None, (), (*refused, *barred), False)
             journal = self._begun(drawn, wanted)
             self.leased.append(journal.id)
@@ -156,7 +156,7 @@ class Changes:
         """
         # Plan only now, under the lock: no other agent writes between the plan and its writes.
         host = Host(host.root, host.hot)
-        drawn = plan(host, wanted)
+        drawn = plan_changes(host, wanted)
         changes, refused = shown_only(drawn.changes, shown)
         changes, forbidden = policy.permitted(host, changes, self.setup.member)
         return drawn, changes, [*refused, *forbidden]
@@ -270,13 +270,13 @@ class Changes:
         told: tuple[Any, ...] = () if journals is not None else foreign
         host = Host(setup.root, CpuSet())
         try:
-            result = restore(
+            result = restore_journals(
                 setup.root,
                 setup.writer,
                 opened,
                 boot_id,
                 only,
-                lambda ident: likely_culprit(host, find(ident)),
+                lambda ident: likely_culprit(host, find_tunable(ident)),
                 forget=forget,
                 among=journals,
             )
@@ -317,7 +317,7 @@ class Changes:
 def _with_default(wanted: Wanted) -> Wanted:
     """Return ``wanted`` with the tunable's default value if ``wanted`` has no value."""
     # A saved profile names the value.
-    tunable = find(wanted.id)
+    tunable = find_tunable(wanted.id)
     if wanted.value is None and tunable.values and tunable.default is not None:
         return replace(wanted, value=tunable.default)
     return wanted

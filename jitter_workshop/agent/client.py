@@ -378,7 +378,7 @@ def rights(status: str = "/proc/self/status") -> Rights:
     return "none" if barred else "sudo"
 
 
-def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
+def connect_to_agent(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     """Return a connection with this host's agent, which runs as root.
 
     Raise HostError if there is no way to get root rights; the message mentions ``purpose``. If ``ask`` is False, raise
@@ -412,7 +412,7 @@ def connect_class() -> AgentClient:
     if path is not None:
         return AgentClient(SocketLink(path))
     need_group()
-    return connect(ask=False)
+    return connect_to_agent(ask=False)
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:

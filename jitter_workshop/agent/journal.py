@@ -25,9 +25,9 @@ from jitter_workshop.tuning.journal import (
     MAX_LINE,
     SUFFIX,
     Journal,
-    encode,
+    encode_record,
     journal_ids,
-    parse,
+    parse_journal,
 )
 
 KEPT_DONE = 50
@@ -156,7 +156,7 @@ class JournalFile:
 
     def _append(self, *records: dict[str, Any], sync: bool = False) -> None:
         """Append one line for each record. If that fails, nothing is appended. Raise OSError on failure."""
-        lines = [encode(record) for record in records]
+        lines = [encode_record(record) for record in records]
         data = b"".join(lines)
         if max(map(len, lines), default=0) > MAX_LINE or self._length + len(data) > MAX_BYTES:
             raise OSError("the value is too long for the journal")
@@ -206,7 +206,7 @@ def open_journals(
             os.close(file)
             refused.append(LeftAlone("journal", path, "", None, f"this journal was not used: {why}"))
             continue
-        journal = parse(ident, _bytes(file))
+        journal = parse_journal(ident, _bytes(file))
         opened.append((journal, files(file, ident, boot_id, journal.whole)))
     return opened, tuple(refused)
 

@@ -26,7 +26,7 @@ def tree() -> str:
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 
 
-def check(
+def check_ownership(
     environment: Mapping[str, str],
     from_socket: bool,
     anything_allowed: Callable[[str], bool] | None = None,

@@ -22,7 +22,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.switched import cpu_of
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 
 NO_BOOT_CHANGES = "only an instructor may make boot changes"
 ISOLATING = ("isolation", "isolcpus", "nohz-full")
@@ -88,7 +88,7 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
     if who.instructor:
         return
     for one in wanted:
-        if find(one.id).when == "boot":
+        if find_tunable(one.id).when == "boot":
             raise HostError(f"{one.id} takes effect at the next boot: {NO_BOOT_CHANGES}")
         if ANY not in who.may_apply and one.id not in who.may_apply:
             raise HostError(f"you may not apply {one.id} in this class", "ask the instructor to allow it")
@@ -117,7 +117,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
     refused: list[Refused] = []
     offline = CpuSet()
     for change in changes:
-        why = "" if owned(find(change.tunable), change.path) else f"{change.tunable} may not write this path"
+        why = "" if owned(find_tunable(change.tunable), change.path) else f"{change.tunable} may not write this path"
         going = _taken_offline(host, change)
         if not why and going and not host.not_hot - offline - going:
             why = "the change would take the last housekeeping CPU offline"

@@ -104,7 +104,7 @@ def parse_request(line: bytes) -> dict[str, Any]:
     return request
 
 
-def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
+def words_field(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
     """Return the field ``name`` of a request, a list of at most ``limit`` short texts. Raise UsageError if the field is
     invalid."""
     value = request.get(name, [])
@@ -123,7 +123,7 @@ def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
     return value
 
 
-def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
+def number_field(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
     """Return the field ``name`` of a request, a whole number from 0 to ``high``. Raise UsageError if the field is
     invalid."""
     value = request.get(name)
@@ -132,13 +132,13 @@ def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
     return value
 
 
-def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
+def numbers_field(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
     """Return the field ``name`` of a request, a list of at most ``limit`` whole numbers. Raise UsageError if the field
     is invalid."""
     value = request.get(name)
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} numbers")
-    return tuple(number({name: one}, name) for one in value)
+    return tuple(number_field({name: one}, name) for one in value)
 
 
 def lease(request: dict[str, Any]) -> float | None:
@@ -153,7 +153,7 @@ def lease(request: dict[str, Any]) -> float | None:
     return float(value)
 
 
-def answered(
+def answer_request(
     line: bytes,
     verbs: Mapping[str, RequestHandler],
     service: str,
@@ -171,7 +171,7 @@ def answered(
         if verb not in verbs:
             raise UsageError(f"there is no request '{clean(verb, ID)}'")
         told = verbs[verb](request)
-        return None if told is None else answer(request_id, told)
+        return None if told is None else encode_answer(request_id, told)
     except Gone:
         raise
     except WorkshopError as error:
@@ -182,7 +182,7 @@ def answered(
         return failure(request_id, HostError(words, "please report this fault"))
 
 
-def answer(request_id: Any, value: Any) -> bytes:
+def encode_answer(request_id: Any, value: Any) -> bytes:
     """Return the line of an answer. ``value``: a dataclass or a dict."""
     return _line({"id": _plain_id(request_id), "ok": to_plain(value)})
 

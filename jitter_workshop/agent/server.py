@@ -16,8 +16,8 @@ from jitter_workshop.agent.line_connection import Gone, LineConnection
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.change import ApplyResult, LeftAlone, RestoreResult, Wanted
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.tunables.registry import find, parse_wanted
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.tunables.registry import find_tunable, parse_wanted
 
 if TYPE_CHECKING:
     from jitter_workshop.agent.service.class_connection import Attending
@@ -73,7 +73,7 @@ class Server:
                 line = self._lines.next(self._lease_s, self._class)
                 if line is None:
                     break
-                reply = protocol.answered(line, self._verbs, "agent", self._refused)
+                reply = protocol.answer_request(line, self._verbs, "agent", self._refused)
                 if reply is not None:
                     self._send(reply)
                 if self._left:
@@ -117,7 +117,7 @@ class Server:
 
     def _plan(self, request: dict[str, Any]) -> Any:
         wanted, host = self._asked(request)
-        return plan(host, wanted)
+        return plan_changes(host, wanted)
 
     def _apply(self, request: dict[str, Any]) -> ApplyResult:
         lease_s = protocol.lease(request)
@@ -126,7 +126,7 @@ class Server:
             if lease_s is None:
                 self._class.need_instructor()
         wanted, host = self._asked(request)
-        shown = protocol.words(request, "shown", protocol.MAX_SHOWN)
+        shown = protocol.words_field(request, "shown", protocol.MAX_SHOWN)
         result = self._changes.apply(wanted, host, shown, lease_s, self._lines.gone)
         if self._class is not None:
             self._class.applied(result)
@@ -140,7 +140,7 @@ class Server:
             self._class.need_turn()
             self._class.need_instructor()
         wanted, host = self._asked(request)
-        shown = protocol.words(request, "shown", protocol.MAX_SHOWN)
+        shown = protocol.words_field(request, "shown", protocol.MAX_SHOWN)
         return self._changes.announce(wanted, host, shown, lease_s)
 
     def _adopt(self, request: dict[str, Any]) -> ApplyResult:
@@ -153,8 +153,8 @@ class Server:
         return result
 
     def _restore(self, request: dict[str, Any]) -> RestoreResult:
-        asked = protocol.words(request, "tunables")
-        only = tuple(find(word).id for word in asked)
+        asked = protocol.words_field(request, "tunables")
+        only = tuple(find_tunable(word).id for word in asked)
         forget = request.get("forget") is True
         mine: tuple[str, ...] | None = None
         if self._class is not None:
@@ -178,26 +178,31 @@ class Server:
     def _keep(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_instructor()
-        return {"kept": self._changes.keep(protocol.words(request, "journals"))}
+        return {"kept": self._changes.keep(protocol.words_field(request, "journals"))}
 
     def _place(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
-        pid = protocol.number(request, "pid")
-        return {"cpus": caller_process.place(self._setup.root, self._setup.writer, pid, self._setup.uid)}
+        pid = protocol.number_field(request, "pid")
+        return {
+            "cpus": caller_process.move_to_isolated_cpus(self._setup.root, self._setup.writer, pid, self._setup.uid)
+        }
 
     def _place_threads(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
             caller_process.refuse_top(self._setup.root)
-        pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", caller_process.MAX_THREADS)
+        pid, tids = (
+            protocol.number_field(request, "pid"),
+            protocol.numbers_field(request, "tids", caller_process.MAX_THREADS),
+        )
         return {"cpus": caller_process.place_threads(self._setup.root, self._setup.writer, pid, tids, self._setup.uid)}
 
     def _realtime(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
-        tids = protocol.numbers(request, "tids", caller_process.MAX_THREADS)
-        pid, priority = protocol.number(request, "pid"), protocol.number(request, "priority")
+        tids = protocol.numbers_field(request, "tids", caller_process.MAX_THREADS)
+        pid, priority = protocol.number_field(request, "pid"), protocol.number_field(request, "priority")
         caller_process.realtime(self._setup.root, pid, tids, priority, self._setup.uid)
         return {}
 
@@ -232,7 +237,7 @@ class Server:
             self._trace = None
 
     def _asked(self, request: dict[str, Any]) -> tuple[tuple[Wanted, ...], Host]:
-        wanted = parse_wanted(protocol.words(request, "wanted"))
+        wanted = parse_wanted(protocol.words_field(request, "wanted"))
         if not wanted:
             raise UsageError("no tunable is named")
         cpus = protocol.text(request, "cpus")

@@ -17,36 +17,36 @@ from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.writer import HostWriter
 
 
-def listen() -> None:
+def serve_agent_socket() -> None:
     """Serve the socket that systemd passed on, until SIGTERM. Raise HostError on failure."""
-    from jitter_workshop.agent.service.class_connection import sweep
+    from jitter_workshop.agent.service.class_connection import end_dead_turn
     from jitter_workshop.agent.service.listener import inherited, listen_on
 
     _only_root()
     descriptor = inherited(os.environ)
-    ownership.check(os.environ, from_socket=True)
+    ownership.check_ownership(os.environ, from_socket=True)
     os.environ.clear()
-    sweep(_setup(0, "root"))
-    listen_on(descriptor, lambda: serve(counted=True))
+    end_dead_turn(_setup(0, "root"))
+    listen_on(descriptor, lambda: serve_agent_connection(counted=True))
 
 
-def sweep() -> None:
+def restore_dead_turn() -> None:
     """Restore the changes of a turn whose agent has died. Raise HostError on failure."""
     from jitter_workshop.agent.service import class_connection
 
     _only_root()
     os.environ.clear()
-    class_connection.sweep(_setup(0, "root"))
+    class_connection.end_dead_turn(_setup(0, "root"))
 
 
-def serve(counted: bool = False) -> None:
+def serve_agent_connection(counted: bool = False) -> None:
     """Serve one connection on descriptors 0 and 1. Raise WorkshopError if the connection cannot begin.
 
     ``counted``: True if the listener has already counted this connection for its user.
     """
     _only_root()
     from_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
-    notice = ownership.check(os.environ, from_socket)
+    notice = ownership.check_ownership(os.environ, from_socket)
     uid = caller.caller(0, os.environ)
     os.environ.clear()
     if uid and not (caller.is_supported_fd(0) and caller.is_supported_fd(1)):
@@ -72,15 +72,15 @@ def serve(counted: bool = False) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     with daemon.refusing():
         who = f"user {uid}" if uid else "root"
-        setup = replace(_setup(uid, who, notice, free=uid == 0 and not from_socket), pid=caller.process(0))
+        setup = replace(_setup(uid, who, notice, free=uid == 0 and not from_socket), pid=caller.caller_pid(0))
         if from_socket and setup.member is None:
             raise HostError(f"{CLASS_FILE} is missing: this host is no longer a class host", "ask the instructor")
         if setup.member is not None:
             from jitter_workshop.agent import statedir
-            from jitter_workshop.agent.service.class_connection import step_aside
+            from jitter_workshop.agent.service.class_connection import move_to_housekeeping
             from jitter_workshop.agent.service.listener import take_place
 
-            step_aside(setup, setup.member.described)
+            move_to_housekeeping(setup, setup.member.described)
             if uid and not counted:
                 take_place(statedir.open_below("/", RUN_DIR, 0), uid)
         server = Server(setup, 0, 1)

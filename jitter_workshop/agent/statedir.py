@@ -22,7 +22,7 @@ DAMAGED = "damaged"
 """The subfolder for damaged journals, after everything readable in them was restored."""
 
 
-def below(folder: int, name: str, path: str, owner: int) -> int:
+def open_folder_below(folder: int, name: str, path: str, owner: int) -> int:
     """Return a descriptor of the folder ``name`` below the descriptor ``folder``. If there is no such folder, make it.
     The caller closes the descriptor.
 
@@ -62,7 +62,7 @@ def open_below(top: str, path: str, owner: int) -> int:
     for name in path.strip("/").split("/"):
         walked += f"/{name}"
         with closed_after(folder):
-            folder = below(folder, name, walked, owner)
+            folder = open_folder_below(folder, name, walked, owner)
     return folder
 
 
@@ -77,7 +77,7 @@ class StateDir:
         self.owner = owner
         self.state = open_below(top, STATE_DIR, owner)
         try:
-            self.journal = below(self.state, "journal", f"{STATE_DIR}/journal", owner)
+            self.journal = open_folder_below(self.state, "journal", f"{STATE_DIR}/journal", owner)
         except BaseException:
             os.close(self.state)
             raise
@@ -85,7 +85,7 @@ class StateDir:
     def subfolder(self, name: str) -> int:
         """Return a descriptor of the subfolder ``name`` (DONE or DAMAGED) for journals, and make it if it is missing.
         The caller closes the descriptor. Raise OSError or HostError on failure."""
-        return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
+        return open_folder_below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def sync_folders(self) -> None:
         """Sync the state folder and its parent folder to the disk. Raise OSError on failure.

@@ -83,7 +83,7 @@ def process_times() -> ProcessTimes:
     return ProcessTimes(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
 
-def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
+def activity_since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     """Return the other tasks that used CPU time since ``before``. The busiest task comes first.
 
     This process and its children are left out. A task counts if it last ran on one of the CPUs ``hot``. An empty

@@ -58,7 +58,7 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(paths), module, *arguments]
 
 
-def environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """Return the environment variables for a child: only a few of this process's variables."""
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
 
@@ -79,7 +79,7 @@ class Child:
 
     - ``name``: the child's name in messages.
     - ``refusal``: the type of error to raise if the child reports a failure.
-    - ``variables``: the child's environment; None means :func:`environment`.
+    - ``variables``: the child's environment; None means :func:`child_environment`.
     - ``files``: descriptors that the child inherits under the same numbers.
     """
 
@@ -98,7 +98,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment() if variables is None else variables,
+                env=child_environment() if variables is None else variables,
                 start_new_session=True,
                 pass_fds=files,
             )
@@ -222,7 +222,7 @@ class Child:
         if event.kind == "end":
             raise self.ended()
         try:
-            kind, data = protocol.parse(event.line)
+            kind, data = protocol.parse_message(event.line)
             if kind == "failed":
                 failed = from_plain(protocol.Failed, data)
                 raise self._refusal(clean(failed.message, PARAGRAPH), clean(failed.advice, PARAGRAPH))

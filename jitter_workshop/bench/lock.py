@@ -103,7 +103,7 @@ def _turn_name() -> str:
     return name
 
 
-def measuring(sockets: str = "/proc/net/unix") -> bool:
+def run_in_progress(sockets: str = "/proc/net/unix") -> bool:
     """Return True if any user's run is in progress on this host, without waking the measuring process.
 
     ``sockets``: the path of the kernel's list of Unix sockets (proc_net(5)).

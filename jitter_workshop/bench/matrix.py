@@ -57,7 +57,7 @@ def expected_s(pairs: int) -> float:
     return 0.5 + pairs * PASSES * _USUAL_S
 
 
-def run(
+def measure_pairs(
     pairs: Sequence[CpuPair],
     told: Told,
     cancel: CancelToken,
@@ -81,7 +81,7 @@ def run(
             if time.monotonic() - began > limit_s:
                 why = why or f"the limit of {limit_s:g} s was reached before all pairs were measured"
                 break
-            child.send(protocol.line("lines", LineOrder(tuple(batch))))
+            child.send(protocol.message_line("lines", LineOrder(tuple(batch))))
             if clock is None:
                 clock = _answer(child, cancel, "ready", Clock)
             answer = _answer(child, cancel, "lines", LineTimes) if clock is not None else None
@@ -99,7 +99,7 @@ def run(
             done += len(batch)
             told(done, len(pairs) * PASSES)
         else:
-            child.end(protocol.line("end"))
+            child.end(protocol.message_line("end"))
     if not found or clock is None:
         reason = "stopped before the first pairs were measured" if stopped else f"no pair could be measured: {why}"
         raise MeasureError(f"{reason}; nothing was kept")

@@ -16,7 +16,7 @@ from collections import Counter
 
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.native import calibrate, ffi, lib
-from jitter_workshop.bench.parent import Parent, serve
+from jitter_workshop.bench.parent import Parent, serve_parent
 from jitter_workshop.bench.protocol import LineOrder, LineTimes
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import CodecError, from_plain
@@ -25,14 +25,14 @@ _TRIES = 2
 """After this many failed pairs in a row, a CPU is left out. A pair fails if a thread does not get its CPU in time."""
 
 
-def measure(parent: Parent, order: LineOrder) -> None:
+def answer_orders(parent: Parent, order: LineOrder) -> None:
     """Answer each order of the parent with the times of its pairs, until the parent sends ``end``. ``order``: the first
     order."""
     clock = calibrate(HostRoot())
     parent.say("ready", clock.describe(None, None))
     taken: Counter[int] = Counter()
     while True:
-        parent.say("lines", times(clock.native, order, taken))
+        parent.say("lines", time_pairs(clock.native, order, taken))
         kind, data = parent.hear()
         if kind == "end":
             return
@@ -41,7 +41,7 @@ def measure(parent: Parent, order: LineOrder) -> None:
         order = from_plain(LineOrder, data)
 
 
-def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
+def time_pairs(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
     """Measure each pair of ``order`` once, and return the times.
 
     ``taken``: CPU → the number of successive pairs for which our thread could not run on this CPU. This function
@@ -65,7 +65,7 @@ def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
 
 
 def main() -> None:
-    serve(launch.MEASURING, "lines", LineOrder, measure)
+    serve_parent(launch.MEASURING, "lines", LineOrder, answer_orders)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ _TRACED = (lib.JW_CLOCK_TSC,)
 but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
 
 
-def check(status: int, what: str) -> None:
+def raise_if_failed(status: int, what: str) -> None:
     """Raise MeasureError if a native call returned ``-errno``. ``what``: the first words of the message; the reason
     follows them.
     """
@@ -107,7 +107,9 @@ def bracket(source: int, posix_clock: int) -> Any:
     """Read the counter ``source`` and the clock ``posix_clock`` at the same moment. Return both values as a
     ``jw_bracket *``."""
     found = ffi.new("jw_bracket *")
-    check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock")
+    raise_if_failed(
+        lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock"
+    )
     return found
 
 
@@ -117,7 +119,7 @@ def new_clock(source: int, rate_hz: int) -> Any:
     Raise MeasureError if this processor does not have the counter, or if the rate is impossible.
     """
     clock = ffi.new("jw_clock *")
-    check(lib.jw_clock_init(clock, source, rate_hz), f"a clock of {rate_hz} Hz cannot be used")
+    raise_if_failed(lib.jw_clock_init(clock, source, rate_hz), f"a clock of {rate_hz} Hz cannot be used")
     return clock
 
 
@@ -176,6 +178,6 @@ def die_with_parent() -> None:
     Exit at once if the parent has ended already. Raise MeasureError if the kernel refuses.
     """
     parent = os.getppid()
-    check(lib.jw_die_with_parent(), "the kernel cannot end this process when the parent process ends")
+    raise_if_failed(lib.jw_die_with_parent(), "the kernel cannot end this process when the parent process ends")
     if os.getppid() != parent:
         raise SystemExit(0)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.native import NS_PER_S, TickClock, bracket, calibrate, ffi, lib
 from jitter_workshop.bench.noiseorder import LONGEST_S, NoiseOrder, check_order, order_for
-from jitter_workshop.bench.parent import Parent, Silence, serve
+from jitter_workshop.bench.parent import Parent, Silence, serve_parent
 from jitter_workshop.bench.protocol import NoiseLog
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
@@ -128,7 +128,7 @@ def _reason(order: NoiseOrder, number: int) -> str:
     return os.strerror(number)
 
 
-def make(parent: Parent, order: NoiseOrder) -> None:
+def make_noise(parent: Parent, order: NoiseOrder) -> None:
     """Make the noise ``order`` until the parent asks for its log, or until its time is over.
 
     Raise HostError if this host cannot make the noise. Raise CodecError if the order or a message is invalid.
@@ -155,4 +155,4 @@ def make(parent: Parent, order: NoiseOrder) -> None:
 
 
 if __name__ == "__main__":
-    serve(launch.NOISY, "order", NoiseOrder, make)
+    serve_parent(launch.NOISY, "order", NoiseOrder, make_noise)

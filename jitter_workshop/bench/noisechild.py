@@ -31,7 +31,7 @@ class NoiseChild(launch.Child):
         self._order = order
         self._gone: MeasureError | None = None
         try:
-            self.send(protocol.line("order", order))
+            self.send(protocol.message_line("order", order))
             self._answer("aimed", object)
         except BaseException:
             self.kill()
@@ -46,7 +46,7 @@ class NoiseChild(launch.Child):
         if noise(self._order.kind).aimed:
             # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))
-            self.send(protocol.line("aim", tids[name]))
+            self.send(protocol.message_line("aim", tids[name]))
             self._answer("aimed", object)
 
     def gone(self) -> MeasureError | None:
@@ -59,7 +59,7 @@ class NoiseChild(launch.Child):
         """End the noise and return its log. Raise MeasureError if the noise process gives no log."""
         if (gone := self.gone()) is not None:
             raise gone
-        self.send(protocol.line("noise"))
+        self.send(protocol.message_line("noise"))
         log = self._answer("noise", NoiseLog)
         self.end()
         return read_log(self._order.kind, self._order.name, log)

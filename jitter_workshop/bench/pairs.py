@@ -57,7 +57,7 @@ class Nearness:
         return OTHER_NODE if a.package == b.package or not self._packages_have_nodes else OTHER_PACKAGE
 
 
-def groups(topology: Topology) -> tuple[CpuGroup, ...]:
+def matrix_cpu_groups(topology: Topology) -> tuple[CpuGroup, ...]:
     """Return the allowed CPUs in groups by node, package and last-level cache. Group them by package if no caches are
     known."""
     last: dict[int, CpuSet] = {}
@@ -78,7 +78,7 @@ def _by_core(topology: Topology, cpus: Iterable[int]) -> list[int]:
     return [cpu.id for cpu in sorted(known, key=lambda cpu: (cpu.smt_siblings.cpus[:1] or (cpu.id,), cpu.id))]
 
 
-def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
+def matrix_cpus(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
     """Return the CPUs of a matrix in ascending order.
 
     These are all allowed CPUs. If there are more than ``most``, return a sample of ``most`` CPUs.
@@ -87,7 +87,7 @@ def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
     if len(everyone) <= most:
         return everyone.cpus
     nearness = Nearness(topology)
-    together = groups(topology)
+    together = matrix_cpu_groups(topology)
     some = spread(together, max(most // 2, 1))
     ranked = [_ranked(nearness, group.cpus, number) for number, group in enumerate(some)]
     rounds = (cpu for row in zip_longest(*ranked) for cpu in row if cpu is not None)

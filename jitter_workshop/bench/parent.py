@@ -50,7 +50,7 @@ class Parent:
         threading.Thread(target=self._read, name="parent", daemon=True).start()
 
     def say(self, kind: str, payload: Any = None) -> None:
-        rest = memoryview(protocol.line(kind, payload))
+        rest = memoryview(protocol.message_line(kind, payload))
         while rest:
             rest = rest[self._out.write(rest) :]
 
@@ -63,7 +63,7 @@ class Parent:
         """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
-                return protocol.parse(self._lines.get(timeout=wait_s))
+                return protocol.parse_message(self._lines.get(timeout=wait_s))
         raise Silence(f"{self.name} got no message from its parent for {sum(waits_s):.0f} s and ended")
 
     def _read(self) -> None:
@@ -74,7 +74,7 @@ class Parent:
         os._exit(0)
 
 
-def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:
+def serve_parent(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:
     """Run this child process: read the first message, call ``work`` with it, and exit.
 
     ``name``: the child's name in messages. ``kind``, ``message``: the kind and the type of the first message. After an

@@ -94,7 +94,9 @@ class Wish:
         return CpuSet.of(c for c in (self.producer, self.accumulator, self.journaller, self.cpu) if c is not None)
 
 
-def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: PairTimes | None = None) -> Placement:
+def choose_cpus(
+    topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: PairTimes | None = None
+) -> Placement:
     """Return the CPUs of a run's threads on this host.
 
     - ``wish``: the user's request.

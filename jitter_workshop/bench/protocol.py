@@ -198,12 +198,12 @@ class Failed:
     advice: str = ""
 
 
-def line(kind: str, payload: Any = None) -> bytes:
+def message_line(kind: str, payload: Any = None) -> bytes:
     """Return one protocol line: ``{"kind": …, "data": …}``."""
     return json.dumps({"kind": kind, "data": to_plain(payload)}, separators=(",", ":")).encode() + b"\n"
 
 
-def parse(raw: bytes) -> tuple[str, Any]:
+def parse_message(raw: bytes) -> tuple[str, Any]:
     """Return the kind and the raw data of a protocol line. Raise CodecError if the line is not a message."""
     try:
         value = json.loads(raw)

@@ -90,7 +90,7 @@ class RunResult:
         return self.failure is None and self.cancelled is None
 
 
-def run(
+def measure_spec(
     spec: RunSpec,
     observer: RunObserver,
     cancel: CancelToken,
@@ -174,7 +174,7 @@ class RunController:
         self.stall = OrderedStall(self.spec) if self.spec.noise == "stall" else None
 
     def run(self) -> RunResult:
-        self.child.send(protocol.line("spec", self.spec))
+        self.child.send(protocol.message_line("spec", self.spec))
         ready = self._ready()
         if self.noise is not None:
             self.noise.aim(ready.tids)
@@ -190,7 +190,7 @@ class RunController:
             self._told(lambda recorder: recorder.begin(self.child.pid, ready.tids, ready.clock))
             self._blocks()
             inside = self._log_inside()
-            self.child.end(protocol.line("end"))
+            self.child.end(protocol.message_line("end"))
         except Cancelled:
             self.child.end(patience_s=0.0)
             if not self.gathered.blocks:
@@ -235,7 +235,7 @@ class RunController:
         kind = self.spec.noise
         if kind is None or noise_called(kind).by != "inside":
             return None
-        self.child.send(protocol.line("noise"))
+        self.child.send(protocol.message_line("noise"))
         log = self._receive(self.child.wait(self.cancel, _READY_WITHIN_S), "noise", protocol.NoiseLog)
         return read_log(kind, kind, log)
 
@@ -256,7 +256,7 @@ class RunController:
             if self.placed is None:
                 raise MeasureError("no agent is connected that can move a measured thread to the isolated CPUs")
             self.placed(self.child.pid, asked.tids)
-            self.child.send(protocol.line("placed"))
+            self.child.send(protocol.message_line("placed"))
         return self._receive(self._next(), "ready", protocol.Ready)
 
     def _next(self) -> launch.ChildEvent:
@@ -313,7 +313,7 @@ class RunController:
 
     def _measured(self) -> protocol.BlockDone | None:
         stall = self.stall if self.stall and self.stall.due(len(self.gathered.blocks)) else None
-        self.child.send(protocol.line("go"))
+        self.child.send(protocol.message_line("go"))
         sent_ns = time.monotonic_ns()
         until_stall_s = stall.begins_after_s() if stall else None
         spoiled = False

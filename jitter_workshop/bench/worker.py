@@ -18,7 +18,7 @@ from typing import Any
 from jitter_workshop.bench import launch, workloads
 from jitter_workshop.bench.native import TickClock, calibrate, lock_memory
 from jitter_workshop.bench.noise import NoiseAtWork, noise_inside, plain_log
-from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve
+from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve_parent
 from jitter_workshop.bench.protocol import BlockDone, MoveInside, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import UsageError
@@ -148,7 +148,7 @@ class Worker:
         self._parent = parent
         self._root = HostRoot()
         allowed = os.sched_getaffinity(0)
-        step_aside(spec.placement)
+        leave_hot_cpus(spec.placement)
         if spec.sched_priority:
             bound_realtime(spec)
         self._settle_s = max(SETTLE_S, spec.settle_s)
@@ -157,10 +157,10 @@ class Worker:
         # From outside of the isolated set, only the thread that is put inside reaches the CPU there.
         clock = None if split else self._clock.describe(spec.placement.producer, spec.placement.accumulator)
         asked_ns = spec.threshold_ns
-        spec = workloads.fitting(spec, self._clock)
+        spec = workloads.fit_threshold(spec, self._clock)
         # Before the measured threads start, because it first measures how much time it takes of their CPU.
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
-        self._workload = workloads.start(spec, self._clock)
+        self._workload = workloads.start_workload(spec, self._clock)
         if clock is None:
             self._enter(spec.placement)
             clock = self._clock.with_offset(self._workload.clock_offset())
@@ -201,7 +201,7 @@ class Worker:
         if kind != "placed":
             raise CodecError(f"the message '{kind}' came instead of 'placed'")
         self._workload.settle_inside()
-        step_aside(placement)
+        leave_hot_cpus(placement)
 
     def run(self) -> None:
         """Measure block by block until the parent sends ``end``."""
@@ -265,7 +265,7 @@ def validate(spec: RunSpec) -> None:
         raise UsageError(f"the priority for SCHED_FIFO must be from 1 to {HIGHEST_PRIORITY}")
 
 
-def step_aside(placement: Placement) -> None:
+def leave_hot_cpus(placement: Placement) -> None:
     """Move the calling thread away from the hot CPUs. Threads that the calling thread starts later also stay away from
     the hot CPUs.
 
@@ -299,7 +299,7 @@ def bound_realtime(spec: RunSpec) -> None:
 
 
 def main() -> None:
-    serve(launch.MEASURING, "spec", RunSpec, lambda parent, spec: Worker(parent, spec).run())
+    serve_parent(launch.MEASURING, "spec", RunSpec, lambda parent, spec: Worker(parent, spec).run())
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def shortest_gap_ns(clock: TickClock) -> int:
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 
-def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
+def fit_threshold(spec: RunSpec, clock: TickClock) -> RunSpec:
     """Return the spec with a threshold of stalls that this clock can measure.
 
     The threshold is raised only for ``spin``, and only if the user did not choose it. This happens with slow clocks,
@@ -55,7 +55,7 @@ def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
     return replace(spec, threshold_ns=next(longer, shortest_ns))
 
 
-def start(spec: RunSpec, clock: TickClock) -> Workload:
+def start_workload(spec: RunSpec, clock: TickClock) -> Workload:
     """Start the threads of the workload that the spec names, and return the running workload. Raise UsageError,
     HostError or MeasureError if this workload cannot be measured here."""
     return WORKLOADS[spec.workload](spec, clock)

@@ -19,10 +19,10 @@ def main(words: list[str]) -> int:
         sys.path.append(_TREE)
     from jitter_workshop.agent.service import daemon
 
-    daemon.leave(4 if words == ["--listen"] else 3)
+    daemon.reset_inherited_settings(4 if words == ["--listen"] else 3)
     from jitter_workshop.classroom import service
 
-    return daemon.run("board", words, {"": service.serve_caller, "--listen": service.listen})
+    return daemon.run_service("board", words, {"": service.serve_caller, "--listen": service.listen})
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class Service:
                 line = self._lines.next(lambda: PATIENCE_S, None)
                 if line is None:
                     break
-                self._lines.send(protocol.answered(line, self._verbs, "board") or b"", PATIENCE_S)
+                self._lines.send(protocol.answer_request(line, self._verbs, "board") or b"", PATIENCE_S)
         except Gone:
             pass
         finally:

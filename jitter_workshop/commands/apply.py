@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_connection import HERE, AgentConnection
     from jitter_workshop.flow.host_ops.host_status import draw_up
-    from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
+    from jitter_workshop.tuning.tunables.registry import parse_wanted, set_for_one_boot
 
     words = [*(apply.read_profile(args.profile) if args.profile is not None else ()), *args.wanted]
     command = tuple(getattr(args, "command", ()))
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         )
     lease = args.hold or bool(command)
     wanted = parse_wanted(words)
-    drawn = draw_up(HERE, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
+    drawn = draw_up(HERE, set_for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     change_log = apply.change_log_of(args.session)
     with contextlib.closing(AgentConnection(change_log=change_log)) as agent_connection:
         drawn = apply.as_root(agent_connection, drawn)

@@ -37,10 +37,10 @@ def run(args: argparse.Namespace) -> int:
     if args.sh and args.json:
         raise UsageError("--sh and --json are two forms of the same plan", "use only one of these options")
     from jitter_workshop.flow.host_ops.host_status import draw_up
-    from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
+    from jitter_workshop.tuning.tunables.registry import parse_wanted, set_for_one_boot
 
     wanted = parse_wanted(args.wanted)
-    drawn = draw_up(args.root, for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
+    drawn = draw_up(args.root, set_for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     if args.sh and any(change.kind == "grub-once" for change in drawn.plan.changes):
         advice = "run 'jitter-workshop apply --next-boot' as root"
         from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT

@@ -148,13 +148,13 @@ def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.practice import kernels, kvm, qemu, running, saved
     from jitter_workshop.practice.shape import SHAPES
 
-    cache = kernels.cache_dir()
+    cache = kernels.kernel_cache_dir()
     rows: list[dict[str, Any]] = []
     for shape in SHAPES.values():
         why, release = "", None
         try:
-            release = kernels.find(shape.kernel, cache).release
-            qemu.check(qemu.MachineOptions.of(shape), cache)
+            release = kernels.find_kernel(shape.kernel, cache).release
+            qemu.refuse_if_no_qemu(qemu.MachineOptions.of(shape), cache)
         except kernels.NotHere as reason:
             why = reason.sentence()
         rows.append(
@@ -169,9 +169,9 @@ def _list(args: argparse.Namespace) -> int:
                 "sentence": shape.sentence,
             }
         )
-    going = [{"shape": one.shape, "pid": one.pid} for one in running.owners(cache)]
+    going = [{"shape": one.shape, "pid": one.pid} for one in running.owners_of_machines(cache)]
     lines = [f"{row['name']:<8} {row['sentence']} {row['memory_mib']} MiB" for row in rows]
-    answer, used = kvm.probe(), saved.used_mib(cache)
+    answer, used = kvm.probe_kvm(), saved.used_mib(cache)
     lines += ["", f"Machines run in KVM: {answer.why}." if answer.usable else _emulated(answer)]
     lines += list(dict.fromkeys(map(_kernel_line, rows)))
     lines += [f"Saved machines take {used} MiB in {cache}."] if used else []
@@ -206,13 +206,13 @@ def _fetch(args: argparse.Namespace, shape: Shape) -> int:
 
     if bool(args.kernel) != bool(args.modules):
         raise UsageError("--kernel and --modules belong together", "name both")
-    cache, flavour = kernels.cache_dir(), shape.kernel
+    cache, flavour = kernels.kernel_cache_dir(), shape.kernel
     if args.kernel:
-        kernel = kernels.take(args.kernel, args.modules, flavour, cache)
+        kernel = kernels.add_kernel(args.kernel, args.modules, flavour, cache)
     else:
         say(f"Getting Debian's package {kernels.SOURCES[flavour].package} (70 MB) into {cache}.")
         kernel = kernels.fetch(flavour, cache)
-    kernels.verify(kernel)
+    kernels.verify_kernel(kernel)
     prepare(shape)
     payload = {"kernel": kernel.release, "folder": str(kernel.folder), "modules": len(kernel.modules)}
     text = f"Kernel {clean(kernel.release)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
@@ -226,7 +226,7 @@ def _reset(args: argparse.Namespace, shape: Shape) -> int:
     from jitter_workshop.practice import kernels, running
 
     began = time.monotonic()
-    done, others = running.reset(kernels.cache_dir(), shape.name if args.shape else "")
+    done, others = running.ask_for_reset(kernels.kernel_cache_dir(), shape.name if args.shape else "")
     took = round(time.monotonic() - began, 2)
     payload = {"reset": [one.pid for one in done], "others": [one.pid for one in others], "seconds": took}
     lines = [f"Reset in {took:.1f} s: {one.shape} (pid {one.pid})." for one in done]
@@ -239,7 +239,7 @@ def _reset(args: argparse.Namespace, shape: Shape) -> int:
 def _stop(args: argparse.Namespace, shape: Shape) -> int:
     from jitter_workshop.practice import kernels, running
 
-    ended, going = running.stop(kernels.cache_dir(), shape.name if args.shape else "")
+    ended, going = running.stop(kernels.kernel_cache_dir(), shape.name if args.shape else "")
     payload = {"stopped": [one.pid for one in ended], "running": [one.pid for one in going]}
     lines = [f"Stopped: {one.shape} (pid {one.pid})." for one in ended]
     lines += [f"Still running: {one.shape} (pid {one.pid})." for one in going]

@@ -83,9 +83,9 @@ def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.presenter.host import changes
     from jitter_workshop.tuning.journal import applied_by, read_journals
     from jitter_workshop.tuning.setting_types.tasks import task_name
-    from jitter_workshop.tuning.tunables.registry import find
+    from jitter_workshop.tuning.tunables.registry import find_tunable
 
-    chosen = {find(word.partition("=")[0]).id for word in args.tunables}
+    chosen = {find_tunable(word.partition("=")[0]).id for word in args.tunables}
     root = HostRoot(args.root)
     entries = [e for e in standing_entries(root) if not chosen or e.tunable in chosen]
     journals = read_journals(root)

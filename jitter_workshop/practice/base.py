@@ -101,7 +101,7 @@ class Base:
     digest: str
 
 
-def find(cache: Path) -> Base | None:
+def find_base(cache: Path) -> Base | None:
     """Return the base image for this interpreter and this version of the program. Return None if there is no such
     image, or if one of its files has changed on this host."""
     folder = _folder(cache)
@@ -111,7 +111,7 @@ def find(cache: Path) -> Base | None:
         if (
             said["of"] != _VERSION
             or not (folder / IMAGE).is_file()
-            or any(stamp(path) != was for path, was in said["files"].items())
+            or any(file_stamp(path) != was for path, was in said["files"].items())
         ):
             return None
         os.utime(folder / MANIFEST)
@@ -120,7 +120,7 @@ def find(cache: Path) -> Base | None:
         return None
 
 
-def make(cache: Path, work: Path) -> Base:
+def make_base(cache: Path, work: Path) -> Base:
     """Make the base anew; scratch files go below ``work``. Raise NotHere if that fails."""
     try:
         with tempfile.TemporaryDirectory(dir=work) as scratch:
@@ -130,7 +130,7 @@ def make(cache: Path, work: Path) -> Base:
 
 
 def _make(cache: Path, scratch: Path) -> Base:
-    modules, paths = watched(scratch)
+    modules, paths = modules_of_first_screen(scratch)
     shares = images.shared_folders()
     tree = scratch / "tree"
     for inside in shares.values():
@@ -155,7 +155,7 @@ def _make(cache: Path, scratch: Path) -> Base:
     forget(cache)
     shutil.rmtree(target, ignore_errors=True)
     made.rename(target)
-    found = find(cache)
+    found = find_base(cache)
     if found is None:
         raise NotHere("the workshop's files changed while they were packed", "try again")
     return found
@@ -175,7 +175,7 @@ def _folder(cache: Path) -> Path:
     return cache / FOLDER / hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
-def stamp(path: str) -> list[int] | None:
+def file_stamp(path: str) -> list[int] | None:
     """Return a file's size in bytes and its modification time in ns. Return None if the file does not exist. Symbolic
     links are not followed. If the file is changed later, at least one of these two numbers changes."""
     try:
@@ -185,7 +185,7 @@ def stamp(path: str) -> list[int] | None:
     return [has.st_size, has.st_mtime_ns]
 
 
-def watched(scratch: Path) -> tuple[list[str], set[str]]:
+def modules_of_first_screen(scratch: Path) -> tuple[list[str], set[str]]:
     """Run the workshop in a new terminal until its first screen is complete. Return the names of the modules that it
     loaded, and the paths of the files that it opened."""
     out = scratch / "seen.json"
@@ -243,14 +243,14 @@ def _with_links(paths: Iterable[str]) -> set[str]:
 
 
 def _copy(path: str, tree: Path) -> dict[str, list[int]]:
-    """Copy a file into the tree, together with the symbolic links in its path. Return path → stamp (:func:`stamp`) of
-    each copied file and link."""
+    """Copy a file into the tree, together with the symbolic links in its path. Return path → stamp (:func:`file_stamp`)
+    of each copied file and link."""
     stamps: dict[str, list[int]] = {}
     at, parts = Path("/"), list(Path(path).parts[1:])
     while parts:
         at /= parts.pop(0)
         target = tree / at.relative_to("/")
-        was = stamp(str(at))
+        was = file_stamp(str(at))
         if was is None:
             return stamps
         if at.is_symlink():

@@ -1,9 +1,9 @@
 """Get the kernels of the machines: Debian's own packages, unpacked once into a cache.
 
-``find`` looks in the cache, and never downloads. ``fetch`` downloads the packages with ``apt-get download``, which
-needs no root's rights. From these packages, ``fetch`` keeps the kernel, the kernel's configuration and the few modules
-that the guest loads. The kernel is kept uncompressed, because it then boots twice as fast. For a kernel of another
-suite or processor, apt gets a configuration of its own (``apt``).
+``find_kernel`` looks in the cache, and never downloads. ``fetch`` downloads the packages with ``apt-get download``,
+which needs no root's rights. From these packages, ``fetch`` keeps the kernel, the kernel's configuration and the few
+modules that the guest loads. The kernel is kept uncompressed, because it then boots twice as fast. For a kernel of
+another suite or processor, apt gets a configuration of its own (``apt``).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class UnpackedKernel:
         return self.vmlinux.parent
 
 
-def cache_dir() -> Path:
+def kernel_cache_dir() -> Path:
     """Return the folder in which kernels are kept."""
     return paths.cache_dir() / "practice"
 
@@ -141,7 +141,7 @@ def how_to_fetch(flavour: str) -> str:
     return f"connect this host to a network and download a kernel, once: jitter-workshop practice fetch{option}"
 
 
-def find(flavour: str, cache: Path) -> UnpackedKernel:
+def find_kernel(flavour: str, cache: Path) -> UnpackedKernel:
     """Return the kernel of this flavour from the cache. Raise NotHere if the cache has no such kernel."""
     folder = cache / f"{flavour}-{LAYOUT}"
     try:
@@ -171,7 +171,7 @@ def fetch(flavour: str, cache: Path) -> UnpackedKernel:
         unpacked = work / "unpacked"
         _unpack(sorted(work.glob("*.deb")), unpacked)
         _replace(unpacked, cache / f"{flavour}-{LAYOUT}")
-    return find(flavour, cache)
+    return find_kernel(flavour, cache)
 
 
 @contextlib.contextmanager
@@ -223,7 +223,7 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
     (target / "order").write_text("\n".join(order) + "\n")
 
 
-def take(image: Path, folder: Path, flavour: str, cache: Path) -> UnpackedKernel:
+def add_kernel(image: Path, folder: Path, flavour: str, cache: Path) -> UnpackedKernel:
     """Add a kernel of the user's own to the cache, and return it. ``image``: a vmlinuz or vmlinux. ``folder``: the
     folder of the kernel's modules. Its name is the kernel's release, as in /lib/modules. Raise NotHere if a file cannot
     be read, or if the folder has no module."""
@@ -246,7 +246,7 @@ def take(image: Path, folder: Path, flavour: str, cache: Path) -> UnpackedKernel
         _keep_modules(modules, work)
         write_sums(work, [image])
         _replace(work, cache / f"{flavour}-{LAYOUT}")
-    return find(flavour, cache)
+    return find_kernel(flavour, cache)
 
 
 def _replace(made: Path, target: Path) -> None:
@@ -263,7 +263,7 @@ def write_sums(folder: Path, sources: list[Path]) -> None:
     (folder / SUMS).write_text("\n".join(lines) + "\n")
 
 
-def verify(kernel: UnpackedKernel) -> None:
+def verify_kernel(kernel: UnpackedKernel) -> None:
     """Compare a kernel's files with their checksums. Raise NotHere if a file is damaged or missing."""
     try:
         lines = (kernel.folder / SUMS).read_text("utf-8", "replace").splitlines()

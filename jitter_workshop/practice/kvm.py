@@ -1,7 +1,7 @@
 """Measure whether KVM is faster than emulation. On some hosts /dev/kvm exists, but a loop in a guest of KVM takes a
 thousand times as long as outside the guest.
 
-A tiny guest counts down and then touches a port. ``probe`` runs this guest in a process of its own, and ends the
+A tiny guest counts down and then touches a port. ``probe_kvm`` runs this guest in a process of its own, and ends the
 process if it hangs. Interface: Documentation/virt/kvm/api.rst.
 """
 
@@ -53,7 +53,7 @@ class KvmProbe:
 
 
 @functools.cache
-def probe() -> KvmProbe:
+def probe_kvm() -> KvmProbe:
     """Measure for 0.05 s whether KVM is faster than emulation on this host, and return the finding."""
     if not Path(DEVICE).exists():
         return KvmProbe(False, f"there is no {DEVICE} here")
@@ -67,10 +67,10 @@ def probe() -> KvmProbe:
         return KvmProbe(False, f"a test guest in KVM did not end within {_PATIENCE_S:.0f} s")
     except OSError as error:
         return KvmProbe(False, f"KVM could not be measured: {error.strerror}")
-    return judged(done.stdout)
+    return parse_probe(done.stdout)
 
 
-def judged(said: str) -> KvmProbe:
+def parse_probe(said: str) -> KvmProbe:
     """Parse the output of the process that measures KVM, and return the result."""
     try:
         told = json.loads(said)
@@ -84,12 +84,12 @@ def judged(said: str) -> KvmProbe:
     return KvmProbe(usable, measured if usable else f"{measured}, which is slower than an emulator", turn, exit_us)
 
 
-def code(turns: int) -> bytes:
+def guest_code(turns: int) -> bytes:
     """Return the guest's program in real mode: count down from ``turns``, touch port 0x10, and begin again."""
     return b"\x66\xb9" + struct.pack("<I", turns) + b"\x66\x49\x75\xfc\xe6\x10\xeb\xf2"
 
 
-def measure() -> dict[str, float]:
+def time_guest() -> dict[str, float]:
     """Run the guest for a short while and return the times. Raise OSError if KVM refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     kvm = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
@@ -106,7 +106,7 @@ def measure() -> dict[str, float]:
 
     def timed(turns: int, times: int) -> float:
         """Return the median time in ns from one touch of the port to the next."""
-        memory[: len(code(turns))] = code(turns)
+        memory[: len(guest_code(turns))] = guest_code(turns)
         # The instruction pointer and the flags are the last two of 18 registers.
         fcntl.ioctl(processor, _SET_REGS, struct.pack("18Q", *[0] * 16, _PAGE, 2))
         taken: list[int] = []
@@ -129,7 +129,7 @@ def measure() -> dict[str, float]:
 
 if __name__ == "__main__":
     try:
-        found: dict[str, object] = dict(measure())
+        found: dict[str, object] = dict(time_guest())
     except OSError as problem:
         found = {"error": problem.strerror or str(problem)}
     print(json.dumps(found))

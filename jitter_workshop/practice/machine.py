@@ -230,7 +230,7 @@ class Machine:
         """
         ident = self._next()
         guest = self._guests[ident] = Guest(self, ident, argv, sink)
-        own = environment(user) | (env or {})
+        own = guest_environment(user) | (env or {})
         request = {"id": ident, "start": list(argv), "user": user, "cwd": cwd or self.cwd, "env": own}
         if terminal is not None:
             request["terminal"] = list(terminal)
@@ -363,7 +363,7 @@ def woken() -> dict[str, Any]:
     return {"wake": time.time_ns(), "seed": base64.b64encode(os.urandom(_SEED_BYTES)).decode("ascii")}
 
 
-def environment(user: str) -> dict[str, str]:
+def guest_environment(user: str) -> dict[str, str]:
     """Return the environment variables of a program in the guest."""
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -113,10 +113,10 @@ class MachineOptions:
         return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
-def check(options: MachineOptions, cache: Path) -> None:
+def refuse_if_no_qemu(options: MachineOptions, cache: Path) -> None:
     """Raise NotHere if this machine cannot be started because a program or a kernel is missing."""
     kernels.check_tools()
-    kernels.find(options.kernel, cache)
+    kernels.find_kernel(options.kernel, cache)
     if options.foreign:
         kernels.tool(kernels.EMULATORS[options.hardware.arch][0])
 
@@ -130,7 +130,7 @@ class MemoryFiles:
     shared: bool
 
 
-def command_line(
+def qemu_command(
     options: MachineOptions,
     kernel: kernels.UnpackedKernel,
     work: Path,
@@ -324,7 +324,7 @@ class Parts:
 
 def parts(options: MachineOptions, cache: Path) -> Parts:
     """Make the files that a machine boots from, and return them."""
-    kernel = kernels.find(options.kernel, cache)
+    kernel = kernels.find_kernel(options.kernel, cache)
     shares = images.shared_folders(options.programs)
     variables = {
         "shares": "; ".join(f"share s{n} '{inside}'" for n, inside in enumerate(shares.values())),
@@ -359,5 +359,5 @@ def launch(
     """
     made = parts(options, cache)
     (work / "initrd").write_bytes(made.initrd)
-    arguments = command_line(options, made.kernel, work, made.table, list(made.shares), memory)
+    arguments = qemu_command(options, made.kernel, work, made.table, list(made.shares), memory)
     return Qemu([*arguments, *words], work, keep)

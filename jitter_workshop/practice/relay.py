@@ -49,7 +49,7 @@ class ResetAsked(Exception):
     """Signal that a user or another process has asked for a reset of the machine."""
 
 
-def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
+def run_in_guest(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
     """Run a program in the guest, and return its exit code, -N for signal N. If this process's terminal disappears,
     return -SIGHUP at once. Raise ResetAsked if a reset of the machine was requested.
 

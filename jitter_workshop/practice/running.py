@@ -60,7 +60,7 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
     place = cache / FOLDER
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sweep(cache)
+        remove_dead_folders(cache)
         own = Path(tempfile.mkdtemp(prefix=f"{shape}-", dir=place))
         lock = os.open(own / OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -81,13 +81,13 @@ def kept_folder(shape: str) -> Path:
     return state_dir() / "practice" / shape
 
 
-def owners(cache: Path) -> list[Owner]:
+def owners_of_machines(cache: Path) -> list[Owner]:
     """Return the owners of the machines that run now, the oldest first."""
     found = [owner for _, owner in _each(cache) if owner is not None]
     return sorted(found, key=lambda owner: owner.since)
 
 
-def sweep(cache: Path) -> int:
+def remove_dead_folders(cache: Path) -> int:
     """Remove the folders of killed owners, and return their number."""
     left = [own for own, owner in _each(cache) if owner is None]
     for own in left:
@@ -98,19 +98,19 @@ def sweep(cache: Path) -> int:
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
     """Ask each process that runs a machine of this shape to end. ``shape``: "" means all shapes. Wait for at most
     STOP_S seconds. Return two lists: the processes that have ended, and those that still run."""
-    asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
+    asked = [owner for owner in owners_of_machines(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGTERM)
     ends = time.monotonic() + STOP_S
     while True:
-        going = [owner for owner in owners(cache) if owner in asked]
+        going = [owner for owner in owners_of_machines(cache) if owner in asked]
         if not going or time.monotonic() > ends:
             return [owner for owner in asked if owner not in going], going
         time.sleep(_STEP_S)
 
 
-def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
+def ask_for_reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
     """Ask the processes that run machines of this shape to reset their machines; "" means all shapes. Return two lists:
     the processes that reset their machines within RESET_S seconds, and the others. A process cannot reset its machine
     while a command without a terminal runs in the machine."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from jitter_workshop.errors import reason
 from jitter_workshop.model.text import MOST_LONG_NAMES
 from jitter_workshop.practice import images, kernels, qemu, room
-from jitter_workshop.practice.base import ABOUT, FOLDER, SAVED, Base, stamp
+from jitter_workshop.practice.base import ABOUT, FOLDER, SAVED, Base, file_stamp
 from jitter_workshop.practice.machine import Machine, woken
 from jitter_workshop.practice.qemu import KEPT, MachineError, MachineOptions, MemoryFiles
 from jitter_workshop.practice.shape import Hardware
@@ -159,7 +159,7 @@ class Resumable(Machine):
                 for file, target in zip(files, memory_files(made, self.options.hardware), strict=True):
                     copy_sparse(file, target)
                 (made / ABOUT).write_text(json.dumps({"release": self.release, "registers": registers}))
-                keep(made, self.place)
+                keep_machine(made, self.place)
         except (OSError, MachineError, ValueError) as error:
             self.unsaved = reason(error) if isinstance(error, OSError) else str(error).partition("\n")[0]
         process.ask("cont")
@@ -184,11 +184,18 @@ def key(options: MachineOptions, cache: Path, base: Base) -> str:
     """Return a key made from everything on which a saved machine depends. A saved machine with another key is never
     used."""
     made = qemu.parts(replace(options, kept=None), cache)
-    words = qemu.command_line(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
+    words = qemu.qemu_command(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
     sums = (made.kernel.folder / kernels.SUMS).read_bytes()
     table = made.table.read_bytes() if made.table is not None else b""
     host = [_text("/etc/machine-id"), _processor()]
-    facts = [FORMAT, base.digest, *words, *host, str(stamp(os.path.realpath(words[0]))), str(stamp(str(base.image)))]
+    facts = [
+        FORMAT,
+        base.digest,
+        *words,
+        *host,
+        str(file_stamp(os.path.realpath(words[0]))),
+        str(file_stamp(str(base.image))),
+    ]
     digest = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape"))
     for part in (made.initrd, sums, table):
         digest.update(hashlib.sha256(part).digest())
@@ -213,7 +220,7 @@ def memory_files(folder: Path, hardware: Hardware) -> tuple[Path, ...]:
     return tuple(folder / f"memory{node}" for node in range(hardware.nodes))
 
 
-def keep(made: Path, place: Path) -> None:
+def keep_machine(made: Path, place: Path) -> None:
     """Move a saved machine from ``made`` to ``place``. Then remove older saved machines of the same name. No later
     start uses these older machines."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

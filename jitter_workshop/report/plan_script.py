@@ -17,7 +17,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, WORD, clean
-from jitter_workshop.tuning.ordering import CPUS, facts, ordered
+from jitter_workshop.tuning.ordering import CPUS, ordered, ordering_facts
 from jitter_workshop.tuning.setting_types.system import drop_in
 from jitter_workshop.tuning.switched import read_switched
 
@@ -92,7 +92,7 @@ def _way_back(plan: Plan) -> list[Change]:
     first."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
-    return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
+    return [newest[n] for n in ordered([ordering_facts(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
@@ -184,7 +184,7 @@ def _restore(plan: Plan, returning: list[Change], back: list[str], after: list[s
     """
     asked = False
     lines: list[str] = []
-    known = {c: facts(c.path, c.kind, c.before) for c in returning}
+    known = {c: ordering_facts(c.path, c.kind, c.before) for c in returning}
     switches = {
         c for c, found in known.items() if found.group == "cpus" and CPUS in found.makes and c.kind != "cpu-cycle"
     }

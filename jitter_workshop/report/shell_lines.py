@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.report.plan_script import quote
-from jitter_workshop.tuning.ordering import facts, ordered
+from jitter_workshop.tuning.ordering import ordered, ordering_facts
 from jitter_workshop.tuning.setting_types.system import setting
 
 _FILES = frozenset(
@@ -83,7 +83,7 @@ def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
     """Return changes that restore the old values, in an order that works. For example, a CPU comes online before a
     change that needs this CPU."""
     back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]
-    places = ordered([facts(one.path, one.kind, one.after) for one in back])
+    places = ordered([ordering_facts(one.path, one.kind, one.after) for one in back])
     return tuple(dataclasses.replace(back[place], n=n) for n, place in enumerate(places, start=1))
 
 

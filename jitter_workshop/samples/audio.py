@@ -18,7 +18,7 @@ VOICES = tuple(220.0 * 2 ** (step / 12) for step in (0, 4, 7))
 """The frequencies of the three voices that are mixed, in Hz."""
 
 
-def block(first: int) -> list[float]:
+def sound_block(first: int) -> list[float]:
     """Return the samples of one block of sound. ``first``: the number of the block's first sample, counted from the
     beginning of the sound."""
     turns = [2 * math.pi * voice / RATE for voice in VOICES]
@@ -36,7 +36,7 @@ def main() -> None:
         # As a driver does: wait for the card's next request, by an absolute time, so that lateness does not add up.
         time.sleep(max(due - time.monotonic_ns(), 0) / 1e9)
         late.append(max(time.monotonic_ns() - due, 0))
-        loudest = max(loudest, *block(number * BLOCK))
+        loudest = max(loudest, *sound_block(number * BLOCK))
         gaps += time.monotonic_ns() > due + PERIOD_NS
         due += PERIOD_NS
     report("blocks began late", late, f"{gaps} gaps that one would hear, loudest sample {loudest:.2f}")

@@ -43,7 +43,7 @@ def chain(value: int) -> Node:
     return first
 
 
-def serve(connection: socket.socket, store: list[Node]) -> None:
+def answer_requests(connection: socket.socket, store: list[Node]) -> None:
     """Answer requests until the client leaves. For each request replace old chains of objects by new ones, and send the
     sum of the new chains' values."""
     number = 0
@@ -74,7 +74,7 @@ def main() -> None:
 
     gc.callbacks.append(collected)
     ours, theirs = socket.socketpair()
-    server = threading.Thread(target=serve, args=(theirs, store), name="server")
+    server = threading.Thread(target=answer_requests, args=(theirs, store), name="server")
     server.start()
     took: list[int] = []
     ends = time.monotonic() + until

@@ -18,7 +18,7 @@ from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import Recorder
-from jitter_workshop.tuning.ordering import cannot_without, facts
+from jitter_workshop.tuning.ordering import cannot_without, ordering_facts
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
@@ -104,7 +104,7 @@ class _Way:
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
         self.root, self.writer, self.recorder = root, writer, recorder
-        self.coming = frozenset().union(*(facts(c.path, c.kind, c.after).makes for c in changes))
+        self.coming = frozenset().union(*(ordering_facts(c.path, c.kind, c.after).makes for c in changes))
         self.made: list[Change] = []
         self.refused: list[Refused] = []
         self.missing: set[str] = set()
@@ -213,7 +213,7 @@ class _Way:
             self.recorder.refused(change.n, why)
         else:
             self.recorder.written(change.n, says)
-        self.missing |= facts(change.path, change.kind, change.after).makes
+        self.missing |= ordering_facts(change.path, change.kind, change.after).makes
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:

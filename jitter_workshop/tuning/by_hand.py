@@ -27,7 +27,7 @@ NOT_MADE = "not made by hand"
 _Value = TypeVar("_Value")
 
 
-def why_not(change: Change) -> str:
+def why_not_by_hand(change: Change) -> str:
     """Return the reason why a user cannot make a change by hand. Return "" if the user can make it."""
     kind = kind_of(change.kind)
     if change.lease or kind.name == "held":
@@ -55,8 +55,8 @@ def announce(
     A change is refused if the user cannot make it, or if its setting has changed since the plan. The records are on the
     disk when this function returns.
     """
-    barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
-    ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
+    barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not_by_hand(c))]
+    ready, refused = announced(root, writer, [c for c in changes if not why_not_by_hand(c)], recorder)
     return ready, [*barred, *refused]
 
 
@@ -73,7 +73,7 @@ def states_of_writes(
     return tuple(found)
 
 
-def compared(
+def state_by_hand(
     found: _Value, before: _Value, after: _Value, same: Callable[[_Value, _Value], bool] = eq
 ) -> Literal["done", "missing", "wrong"]:
     """Return the state of what a user has to change by hand.
@@ -105,7 +105,7 @@ def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandStat
         to_come = reading.reason == "no such file" and cannot_without(write.path, write.kind, write.after)
         return ("missing" if to_come else "hidden"), None, reading.reason
     known = (write.before, write.after)
-    state: HandState = compared(reading.text, write.before, write.after, kind.same)
+    state: HandState = state_by_hand(reading.text, write.before, write.after, kind.same)
     if state == "wrong" and (kind.self_moving or kind.by_kernel(root, write.path, reading.text, known, switched)):
         state = "missing"
     return state, reading.text, ""

@@ -130,7 +130,7 @@ class Recorder(Protocol):
     def then(self, name: str) -> None: ...
 
 
-def encode(record: Mapping[str, Any]) -> bytes:
+def encode_record(record: Mapping[str, Any]) -> bytes:
     """Return one line of a journal."""
     import json
 
@@ -138,7 +138,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
     return f'{body}{_CHECK}{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 
 
-def decode(line: bytes) -> dict[str, Any]:
+def decode_record(line: bytes) -> dict[str, Any]:
     """Return the record of one line (with or without its newline). Raise ValueError for a damaged line."""
     from jitter_workshop.model.codec import parse_object
 
@@ -149,7 +149,7 @@ def decode(line: bytes) -> dict[str, Any]:
     return parse_object(body + b"}")
 
 
-def parse(journal_id: str, data: bytes) -> Journal:
+def parse_journal(journal_id: str, data: bytes) -> Journal:
     """Return a journal parsed from its bytes. Never raise an error: damage is reported in ``problems``."""
     journal = Journal(journal_id)
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -157,7 +157,7 @@ def parse(journal_id: str, data: bytes) -> Journal:
             break  # the last piece has no newline: a torn tail, or nothing
         journal.whole += len(line) + 1
         try:
-            _take(journal, decode(line))
+            _take(journal, decode_record(line))
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             journal.problems.append(f"line {number} is damaged: {_words(error)}")
         if len(journal.entries) > MAX_ENTRIES:
@@ -172,10 +172,10 @@ def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
     number.
     """
     found = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
-    return tuple(sorted(ident for ident in found if is_id(ident)))[-MAX_JOURNALS:]
+    return tuple(sorted(ident for ident in found if is_journal_id(ident)))[-MAX_JOURNALS:]
 
 
-def is_id(text: str) -> bool:
+def is_journal_id(text: str) -> bool:
     """Return True if ``text`` is a journal's id, such as ``000007-20261121T141842``."""
     return re.fullmatch(_ID, text) is not None
 
@@ -195,7 +195,7 @@ def _raw(root: HostRoot) -> tuple[tuple[str, bytes | None], ...]:
 
 def _parsed(raw: Iterable[tuple[str, bytes | None]]) -> tuple[Journal, ...]:
     return tuple(
-        Journal(ident, problems=["the file cannot be read"]) if data is None else parse(ident, data)
+        Journal(ident, problems=["the file cannot be read"]) if data is None else parse_journal(ident, data)
         for ident, data in raw
     )
 

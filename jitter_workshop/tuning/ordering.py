@@ -55,7 +55,7 @@ class OrderingFacts(NamedTuple):
     vacates: bool = False
 
 
-def facts(path: str, kind: str, value: str) -> OrderingFacts:
+def ordering_facts(path: str, kind: str, value: str) -> OrderingFacts:
     """Return the facts about a write of ``value`` to the setting ``path``."""
     if kind == "unit":
         return _condition(OrderingFacts("services"), QUIET, value != "active")
@@ -172,7 +172,7 @@ def _condition(found: OrderingFacts, condition: str, on: bool) -> OrderingFacts:
 
 def cannot_without(path: str, kind: str, value: str) -> frozenset[str]:
     """Return the conditions that this write cannot be made without."""
-    return frozenset(need for need in facts(path, kind, value).needs if need.startswith(_THERE))
+    return frozenset(need for need in ordering_facts(path, kind, value).needs if need.startswith(_THERE))
 
 
 def ordered(writes: Sequence[OrderingFacts], together: Sequence[str] = ()) -> list[int]:

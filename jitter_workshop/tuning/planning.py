@@ -10,12 +10,12 @@ from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.ordering import facts, ordered
+from jitter_workshop.tuning.ordering import ordered, ordering_facts
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import find, tunables
+from jitter_workshop.tuning.tunables.registry import find_tunable, tunables
 
 
-def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
+def plan_changes(host: Host, wanted: Sequence[Wanted]) -> Plan:
     """Return the plan that sets the tunables ``wanted``: all writes, ordered by ``ordering``.
 
     ``skipped``: tunables and settings that are not changed, each with the reason. If a tunable takes CPUs offline, the
@@ -23,7 +23,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     once. Raise UsageError for invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
-    asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
+    asked = sorted(((find_tunable(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
     leaving = {tunable.id: _taken_offline(host, tunable, one) for tunable, one in asked}
     all_leaving = CpuSet.of(cpu for cpus in leaving.values() for cpu in cpus)
     remaining = host.without(all_leaving) if all_leaving else host
@@ -60,7 +60,7 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
         elif stays:
             skipped.append(Skipped(tunable.id, stays, partly=True))
     drawn = list(found.values())
-    known = [facts(write.path, write.kind, write.after) for _, write in drawn]
+    known = [ordering_facts(write.path, write.kind, write.after) for _, write in drawn]
     positions = ordered(known, [tunable.id for tunable, _ in drawn])
     changes = [_change(*drawn[position], n) for n, position in enumerate(positions, start=1)]
     return Plan(host.kernel.boot_id, host.hot.cpus, tuple(changes), tuple(skipped))

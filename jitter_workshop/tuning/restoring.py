@@ -25,7 +25,7 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import LINE
 from jitter_workshop.tuning.applying import quoted
 from jitter_workshop.tuning.journal import Entry, Journal, Recorder, void
-from jitter_workshop.tuning.ordering import CPUS, OrderingFacts, facts, ordered
+from jitter_workshop.tuning.ordering import CPUS, OrderingFacts, ordered, ordering_facts
 from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.setting_types.cpu import BOUND, SCHEDUTIL, governor_threads, policy_folder
 from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
@@ -38,7 +38,7 @@ _ROUNDS = 4
 """The most passes over all settings. One pass suffices unless a host changes settings as a side effect."""
 
 
-def restore(
+def restore_journals(
     root: HostRoot,
     writer: HostWriter,
     journals: Sequence[tuple[Journal, Recorder]],
@@ -425,7 +425,7 @@ class _Way:
             return False
 
     def _facts(self, chain: _Chain) -> OrderingFacts:
-        return facts(chain.path, chain.kind.name, chain.target)
+        return ordering_facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
         """Return True if ``found`` comes from this tool. Either this tool wrote it, or the kernel made it from such a
@@ -672,7 +672,7 @@ def _ends_a_set(chain: _Chain) -> bool:
 
 def _brings_cpus(chain: _Chain) -> bool:
     """Return True if restoring this setting brings CPUs online."""
-    facts_ = facts(chain.path, chain.kind.name, chain.target)
+    facts_ = ordering_facts(chain.path, chain.kind.name, chain.target)
     return facts_.group == "cpus" and CPUS in facts_.makes
 
 

@@ -12,7 +12,7 @@ from jitter_workshop.model.status import Assessment, SettingDrift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import find, tunables
+from jitter_workshop.tuning.tunables.registry import find_tunable, tunables
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched, Wrote
@@ -39,7 +39,7 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
 
         switched = read_switched(host.root, [w for w in writes if _known(w)])
     found: list[Assessment] = []
-    smt = find("smt")
+    smt = find_tunable("smt")
     # A plan without smt leaves the other work to all siblings.
     remaining = _without_spare_siblings(host, smt) if not chosen or smt in chosen else None
     for tunable in chosen or tunables():
@@ -83,7 +83,7 @@ def _known(write: Wrote) -> bool:
     from jitter_workshop.tuning.planning import owned  # only a host with writes of ours needs a plan's order
 
     try:
-        return owned(find(write.tunable), write.path)
+        return owned(find_tunable(write.tunable), write.path)
     except WorkshopError:
         return False
 
@@ -146,7 +146,7 @@ def drifted(assessment: Assessment, drift: SettingDrift) -> Assessment:
     return replace(assessment, state="improve", reason=reason, fix=fix, drifted=drift)
 
 
-def summary(assessments: Iterable[Assessment]) -> dict[str, int]:
+def count_states(assessments: Iterable[Assessment]) -> dict[str, int]:
     """Return the number of assessments in each state: ok, improve, unavailable and info."""
     counts = Counter(assessment.state for assessment in assessments)
     return {state: counts[state] for state in get_args(State)}

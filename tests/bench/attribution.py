@@ -88,7 +88,7 @@ def traced(folder: Path, agent_connection: AgentConnection, noise: str | None, s
     with host_turn(120, cancel, lambda holder: None):
         warm = _Warm(agent_connection.tracer(), CpuSet.of([cpu]))
         try:
-            result = runner.run(spec, SilentObserver(), cancel, recorder=warm)
+            result = runner.measure_spec(spec, SilentObserver(), cancel, recorder=warm)
         finally:
             agent_connection.tracer().evidence_end()
             cancel.close()

@@ -11,7 +11,7 @@ from typing import Any
 from jitter_workshop.bench import workloads
 from jitter_workshop.bench.native import calibrate
 from jitter_workshop.bench.run_accumulator import MergedHistogram
-from jitter_workshop.bench.worker import BlockCounters, step_aside
+from jitter_workshop.bench.worker import BlockCounters, leave_hot_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.stats.histogram import decode_histogram, new_histogram
@@ -33,9 +33,9 @@ def measure(side: str, producer: int, accumulator: int) -> dict[str, Any]:
         10**9,
         messages=MESSAGES,
     )
-    step_aside(spec.placement)
+    leave_hot_cpus(spec.placement)
     clock = calibrate(root)
-    workload = workloads.start(spec, clock)
+    workload = workloads.start_workload(spec, clock)
     counters = BlockCounters(root, spec.placement, workload.tids)
     found = []
     switches = 0

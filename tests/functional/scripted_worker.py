@@ -25,7 +25,7 @@ VALUES = (80, 90, 100, 5_000)
 
 
 def say(kind: str, payload: Any = None) -> None:
-    sys.stdout.buffer.write(protocol.line(kind, payload))
+    sys.stdout.buffer.write(protocol.message_line(kind, payload))
     sys.stdout.buffer.flush()
 
 
@@ -64,7 +64,7 @@ def block(index: int, spec: RunSpec) -> protocol.BlockDone:
 
 
 def main(mode: str) -> None:
-    kind, data = protocol.parse(sys.stdin.buffer.readline())
+    kind, data = protocol.parse_message(sys.stdin.buffer.readline())
     assert kind == "spec"
     spec = from_plain(RunSpec, data)
     if mode == "exit":
@@ -75,7 +75,7 @@ def main(mode: str) -> None:
         say("failed", protocol.Failed("the interval is too short", "take a longer one"))
     if spec.placement.inside:
         say("inside", protocol.MoveInside((os.getpid(),)))
-        assert protocol.parse(sys.stdin.buffer.readline())[0] == "placed"
+        assert protocol.parse_message(sys.stdin.buffer.readline())[0] == "placed"
     if mode != "mute":
         say(
             "ready",
@@ -93,7 +93,7 @@ def main(mode: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCONT})
     stalled = False
     for index, line in enumerate(sys.stdin.buffer):
-        if protocol.parse(line)[0] == "end":
+        if protocol.parse_message(line)[0] == "end":
             break
         if action == "die" and index == int(at):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -134,7 +134,7 @@ def test_sudo_that_refuses_or_asks_is_one_sentence(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
     with pytest.raises(HostError) as caught:
-        client.connect()
+        client.connect_to_agent()
     assert expected in caught.value.message
     assert "\n" not in caught.value.sentence()
 
@@ -142,7 +142,7 @@ def test_sudo_that_refuses_or_asks_is_one_sentence(
 def test_a_refused_tracer_tells_about_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.connect", client.connect)
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_connection.connect_to_agent", client.connect_to_agent)
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
 
     def why_not() -> str:
@@ -173,7 +173,7 @@ def test_without_sudo_the_way_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(HostError, match="sudo is not installed") as caught:
-        client.connect()
+        client.connect_to_agent()
     assert "plan --sh" in caught.value.advice
 
 
@@ -193,7 +193,7 @@ def test_sudo_is_asked_without_a_question_first(tmp_path: Path, monkeypatch: pyt
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with client.connect() as agent:
+    with client.connect_to_agent() as agent:
         assert agent.plan(WORDS, "2-3").changes
     words = said.read_text().split()
     assert words[:2] == ["-n", "--"]

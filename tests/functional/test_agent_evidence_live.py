@@ -44,7 +44,7 @@ while os.read(0, 1):
 def _why_not() -> str:
     if why := livetrace.why_not():
         return why
-    folder = instances.tracefs(HostRoot())
+    folder = instances.trace_folder(HostRoot())
     if folder != str(TRACEFS):
         return f"the trace is at {folder}"
     try:

@@ -28,7 +28,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_process_of_the_callers_own_is_placed(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
     root = tree(tmp_path, process.pid)
-    assert caller_process.place(root, HostWriter(tmp_path), process.pid, MINE) == "2-3"
+    assert caller_process.move_to_isolated_cpus(root, HostWriter(tmp_path), process.pid, MINE) == "2-3"
     assert (tmp_path / "sys/fs/cgroup/jitter-workshop/cgroup.procs").read_text() == str(process.pid)
 
 
@@ -36,7 +36,7 @@ def test_a_process_of_the_callers_own_is_placed(tmp_path: Path, process: subproc
 def test_a_process_of_another_user_is_not_touched(tmp_path: Path, process: subprocess.Popen[bytes], uids: str) -> None:
     root = tree(tmp_path, process.pid, uids)
     with pytest.raises(HostError, match="is not yours"):
-        caller_process.place(root, HostWriter(tmp_path), process.pid, MINE)
+        caller_process.move_to_isolated_cpus(root, HostWriter(tmp_path), process.pid, MINE)
     with pytest.raises(HostError, match="is not yours"):
         caller_process.realtime(root, process.pid, [process.pid], 10, MINE)
     assert (tmp_path / "sys/fs/cgroup/jitter-workshop/cgroup.procs").read_text() == "\n"
@@ -47,7 +47,7 @@ def test_a_process_that_has_ended_cannot_be_placed(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     with pytest.raises(HostError, match=f"process {ended.pid} cannot be opened"):
-        caller_process.place(tree(tmp_path, ended.pid), HostWriter(tmp_path), ended.pid, MINE)
+        caller_process.move_to_isolated_cpus(tree(tmp_path, ended.pid), HostWriter(tmp_path), ended.pid, MINE)
 
 
 @pytest.mark.parametrize("partition", ["member", "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "root"])
@@ -55,7 +55,9 @@ def test_only_a_set_that_holds_takes_processes(
     tmp_path: Path, process: subprocess.Popen[bytes], partition: str
 ) -> None:
     with pytest.raises(HostError, match="no CPUs are isolated by this tool now"):
-        caller_process.place(tree(tmp_path, process.pid, partition=partition), HostWriter(tmp_path), process.pid, MINE)
+        caller_process.move_to_isolated_cpus(
+            tree(tmp_path, process.pid, partition=partition), HostWriter(tmp_path), process.pid, MINE
+        )
 
 
 def test_a_priority_is_given_and_taken_back(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:

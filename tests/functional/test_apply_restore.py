@@ -59,7 +59,7 @@ def test_apply_and_restore_as_json(say: Say, tree: Path) -> None:
     ]
     assert set(said["applied"][0]) == {"n", "tunable", "path", "before", "after", "read_back"}
     assert (said["refused"], said["needs_reboot"]) == ([], False)
-    assert journal.is_id(said["journal_id"])
+    assert journal.is_journal_id(said["journal_id"])
     code, out, _ = say("restore", "--list", "--json", "--root", str(tree))
     assert len(json.loads(out)["active"]) == 3
     code, out, _ = say("restore", "--json")
@@ -276,7 +276,7 @@ def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: py
     def refuse(**_: object) -> Any:
         raise no_sudo()
 
-    monkeypatch.setattr(connection_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "connect_to_agent", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert say("restore")[0] == 0

@@ -44,7 +44,7 @@ def test_a_name_that_no_socket_can_have_is_told_with_its_length(monkeypatch: pyt
         assert TURN_VARIABLE in caught.value.advice
     monkeypatch.setenv(TURN_VARIABLE, f"{os.getpid()}".ljust(LONGEST_NAME, "x"))
     with host_turn():
-        assert lock.measuring()
+        assert lock.run_in_progress()
 
 
 def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str]) -> None:

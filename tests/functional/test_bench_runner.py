@@ -44,7 +44,7 @@ def run(
     sensor: runner.HeatReader = lambda: (None, None),
 ) -> runner.RunResult:
     command = launch.command("scripted_worker", mode)
-    return runner.run(
+    return runner.measure_spec(
         spec, observer or SilentObserver(), cancel or CancelToken(), command=command, sensor=sensor, pause_s=0.0
     )
 
@@ -134,7 +134,7 @@ def test_nothing_measured_is_one_sentence(mode: str, sentence: str) -> None:
 
 def test_a_program_that_is_not_there() -> None:
     with pytest.raises(MeasureError, match="could not be started: No such file"):
-        runner.run(SPEC, SilentObserver(), CancelToken(), command=["/no/such/python"])
+        runner.measure_spec(SPEC, SilentObserver(), CancelToken(), command=["/no/such/python"])
 
 
 def test_a_cancel_between_blocks_keeps_the_finished_blocks() -> None:
@@ -196,8 +196,8 @@ def test_a_noise_that_dies_ends_the_run_with_the_blocks_that_had_it(
     real = launch.command
     noise = (
         f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-        f"input(); print({protocol.line('aimed').decode()!r}, end='', flush=True)\n"
-        f"input(); print({protocol.line('noise', LOG).decode()!r}, end='', flush=True)"
+        f"input(); print({protocol.message_line('aimed').decode()!r}, end='', flush=True)\n"
+        f"input(); print({protocol.message_line('noise', LOG).decode()!r}, end='', flush=True)"
     )
     monkeypatch.setattr(
         launch,
@@ -260,7 +260,9 @@ def test_a_child_is_placed_once_it_runs_and_before_it_gets_its_spec() -> None:
         seen.append(pid)
 
     command = launch.command("scripted_worker", "ok")
-    result = runner.run(SPEC, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed)
+    result = runner.measure_spec(
+        SPEC, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed
+    )
     assert result.complete
     assert seen == [result.ready.tids["accumulator"]]
 
@@ -273,7 +275,9 @@ def test_an_error_of_the_placement_ends_the_child() -> None:
         raise HostError("not there")
 
     with pytest.raises(HostError, match="not there"):
-        runner.run(SPEC, Watching(), CancelToken(), command=launch.command("scripted_worker", "ok"), placed=refuse)
+        runner.measure_spec(
+            SPEC, Watching(), CancelToken(), command=launch.command("scripted_worker", "ok"), placed=refuse
+        )
     assert gone(seen[0])
 
 
@@ -289,7 +293,9 @@ def test_threads_that_go_inside_are_placed_by_their_numbers_once_they_run() -> N
         seen.append((pid, *tids))
 
     command = launch.command("scripted_worker", "ok")
-    result = runner.run(SPLIT, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed)
+    result = runner.measure_spec(
+        SPLIT, watching, CancelToken(), command=command, sensor=lambda: (None, None), placed=placed
+    )
     assert result.complete
     assert seen == [(result.ready.tids["accumulator"],) * 2]
 
@@ -303,10 +309,10 @@ def test_a_thread_that_cannot_be_placed_ends_the_child() -> None:
 
     command = launch.command("scripted_worker", "ok")
     with pytest.raises(HostError, match="not there"):
-        runner.run(SPLIT, Watching(), CancelToken(), command=command, placed=refuse)
+        runner.measure_spec(SPLIT, Watching(), CancelToken(), command=command, placed=refuse)
     assert gone(seen[0])
     with pytest.raises(MeasureError, match="no agent is connected that can move a measured thread"):
-        runner.run(SPLIT, Watching(), CancelToken(), command=command)
+        runner.measure_spec(SPLIT, Watching(), CancelToken(), command=command)
 
 
 STALL = dataclasses.replace(SPEC, block_ns=250_000_000, noise="stall")
@@ -395,7 +401,7 @@ def test_a_core_that_is_not_built_is_an_error_with_advice(
     shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("_native*", "__pycache__", "*.so"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(MeasureError) as caught:
-        runner.run(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
+        runner.measure_spec(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
     assert caught.value.message.startswith("the native core cannot be loaded (")
     assert "make workshop" in caught.value.advice
     assert "pip install" in caught.value.advice
@@ -413,7 +419,7 @@ def test_a_core_that_is_older_than_the_program_is_an_error_with_its_remedy(
     (tmp_path / "native" / "api.h").write_text(f"{header}int jw_of_tomorrow(int source);\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(MeasureError) as caught:
-        runner.run(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
+        runner.measure_spec(dataclasses.replace(SPEC, noise=noise), SilentObserver(), CancelToken())
     assert caught.value.message == f"{protocol.OLD_CORE} (it has no jw_of_tomorrow)"
     assert "make workshop" in caught.value.advice
     assert "exit code" not in caught.value.sentence()

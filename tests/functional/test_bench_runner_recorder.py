@@ -45,7 +45,7 @@ class Watching:
 
 
 def run(recorder: Watching) -> runner.RunResult:
-    return runner.run(
+    return runner.measure_spec(
         SPEC,
         SilentObserver(),
         CancelToken(),

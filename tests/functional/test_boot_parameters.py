@@ -103,7 +103,7 @@ def test_the_menu_holds_each_parameter_once_keeps_the_others_and_comes_back(tmp_
         Wanted(name)
         for name in ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity", "skew-tick", "idle-poll", "nowatchdog")
     ]
-    plan = planning.plan(host, [*wanted, Wanted("max-cstate", "1")])
+    plan = planning.plan_changes(host, [*wanted, Wanted("max-cstate", "1")])
     assert not plan.skipped
     writer = HostWriter(tmp_path)
     for change in plan.changes:
@@ -146,7 +146,7 @@ def test_an_entry_for_one_boot_from_the_menu_that_grub_mkconfig_makes(
     }
     hosttrees.write(tmp_path, more)
     lines = menu(tmp_path)
-    plan = planning.plan(host, [Wanted("nohz-full", once=True), Wanted("max-cstate", "1", once=True)])
+    plan = planning.plan_changes(host, [Wanted("nohz-full", once=True), Wanted("max-cstate", "1", once=True)])
     assert not plan.skipped
     writer = HostWriter(tmp_path)
     for change in plan.changes:

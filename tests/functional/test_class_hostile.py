@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent.turns.state_file import TurnFile, parse
+from jitter_workshop.agent.turns.state_file import TurnFile, parse_turn_state
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
@@ -103,7 +103,7 @@ def contents(tree: Path) -> dict[str, bytes]:
 def state(tree: Path) -> TurnState:
     boot = current_boot(HostRoot()) or ""
     file = tree / "run/jitter-workshop/turns.json"
-    return parse(file.read_bytes(), boot) if file.exists() else TurnState(boot)
+    return parse_turn_state(file.read_bytes(), boot) if file.exists() else TurnState(boot)
 
 
 def until(what: Callable[[], bool]) -> None:

@@ -68,7 +68,7 @@ def test_a_sweep_survives_the_signal_of_a_turn(tmp_path: Path, monkeypatch: pyte
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)
-        class_connection.sweep(setup)
+        class_connection.end_dead_turn(setup)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert state(tree).turn is None

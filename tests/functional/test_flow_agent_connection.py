@@ -43,7 +43,7 @@ class Connecting:
 
 def connecting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asks_from: int = 99) -> Connecting:
     made = Connecting(tuned_tree.make(tmp_path / "tree"), asks_from)
-    monkeypatch.setattr(connection_module, "connect", made)
+    monkeypatch.setattr(connection_module, "connect_to_agent", made)
     return made
 
 

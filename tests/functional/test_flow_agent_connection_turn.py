@@ -44,7 +44,7 @@ class Host:
         monkeypatch.setattr(paths, "CLASS_FILE", str(file))
         monkeypatch.setattr(paths, "RUN_DIR", str(self.tree / RUN_DIR.lstrip("/")))
         monkeypatch.setattr(connection_module, "connect_class", self.connect)
-        monkeypatch.setattr(connection_module, "connect", lambda *_, **__: self.connect())
+        monkeypatch.setattr(connection_module, "connect_to_agent", lambda *_, **__: self.connect())
         self.user, self.options = "grace", list[str]()
         self.made: list[AgentConnection] = []
         self.agents: list[AgentClient] = []

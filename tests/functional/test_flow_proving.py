@@ -134,7 +134,7 @@ def agent_connection(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ag
 
 def with_agent(tree: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[AgentConnection]:
     command = livehost.agent_command(tree, *options)
-    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda ask=True, purpose=None: AgentClient(command))
     made = AgentConnection()
     yield made
     made.close()

@@ -116,7 +116,7 @@ def test_a_chapter_that_loses_its_company_or_its_reason_is_a_mistake(tmp_path: P
 def test_a_tunable_in_no_chapter_is_a_mistake_of_the_built_in_course_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(registry.find("perf-access")), "untaught", "")
+    monkeypatch.setattr(type(registry.find_tunable("perf-access")), "untaught", "")
     (problem,) = lessoncheck.check(None).problems
     assert problem.file == "course.toml"
     assert "the tunable perf-access" in problem.message

@@ -35,7 +35,7 @@ from jitter_workshop.tui.screens.chapter import by_hand
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.tunables.boot_parameters import WHY_NEXT
-from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted, set_for_one_boot
 from tests import livehost, madegrub
 from tests.fakes import FakeWorkshop
 from tests.screens import read_on, settled
@@ -426,7 +426,7 @@ def test_line_by_line_one_boot_asks_root(word: str, unprivileged: FakeWorkshop, 
 def test_apply_once_asks_root_where_only_root_can_tell(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
-    drawn = draw_up(tree, for_one_boot(parse_wanted(("nohz-full",))), "2-3")
+    drawn = draw_up(tree, set_for_one_boot(parse_wanted(("nohz-full",))), "2-3")
     assert not drawn.plan.changes
     with contextlib.closing(AgentConnection()) as used:
         kinds = [change.kind for change in as_root(used, drawn).plan.changes]

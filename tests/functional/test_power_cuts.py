@@ -19,7 +19,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.planning import plan_changes
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter, sync_written
@@ -312,7 +312,7 @@ def test_a_block_that_a_cut_could_tear_is_left_alone(place: Path) -> None:
     for size in range(430, 520):
         (root / "boot/grub/grubenv").write_text(madegrub.block(kept="x" * size))
         (root / "boot/grub/custom.cfg").unlink(missing_ok=True)
-        drawn = plan(Host(HostRoot(root), CpuSet((2, 3))), parse_wanted(ONCE))
+        drawn = plan_changes(Host(HostRoot(root), CpuSet((2, 3))), parse_wanted(ONCE))
         (root / "boot/grub/custom.cfg").write_text(ours)
         (others if drawn.changes else tearing).append(size)
         if not drawn.changes:

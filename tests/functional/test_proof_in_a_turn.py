@@ -61,7 +61,7 @@ def made(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Class:
     # A student: what root leaves is the baseline of a class.
     monkeypatch.setattr(os, "geteuid", lambda: UID)
     of_class = Class(tree)
-    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: of_class.student())
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda ask=True, purpose=None: of_class.student())
     monkeypatch.setattr(connection_module, "connect_class", of_class.student)
     return of_class
 

@@ -33,7 +33,7 @@ FIGURE = ["--match", "p99=([0-9]+)", "--unit", "us"]
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = livehost.proving_tree(tmp_path, monkeypatch)
     command = livehost.agent_command(made)
-    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.chdir(tmp_path)
     return made
 

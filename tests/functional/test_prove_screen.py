@@ -55,7 +55,7 @@ Ask = Callable[..., tuple[int, Any, str]]
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = hosttrees.write(livehost.proving_tree(tmp_path, monkeypatch), MORE)
     command = livehost.agent_command(made)
-    monkeypatch.setattr(connection_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.chdir(tmp_path)
     return made
 

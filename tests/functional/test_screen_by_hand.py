@@ -207,7 +207,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
         raise no_sudo()
 
-    monkeypatch.setattr(connection_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "connect_to_agent", refuse)
     monkeypatch.setattr(connection_module, "rights", lambda: "none")
     before, made = tuned_tree.contents(tree), writes(tree)
     app = at(live, "pages", "measure")

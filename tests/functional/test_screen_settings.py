@@ -287,7 +287,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
         raise HostError("sudo does not let you change this host", "ask an administrator")
 
     monkeypatch.setattr(WorkshopApp, "suspend", suspend)
-    monkeypatch.setattr(connection_module, "connect", connect)
+    monkeypatch.setattr(connection_module, "connect_to_agent", connect)
     live.context.agent_connection = connection_module.AgentConnection()
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:

@@ -213,7 +213,7 @@ def test_a_setting_of_ours_that_others_changed_reads_drifted(tmp_path: Path, cap
     ]
     file = root / journal.JOURNAL_DIR.lstrip("/") / f"{ident}{journal.SUFFIX}"
     file.parent.mkdir(parents=True)
-    file.write_bytes(b"".join(map(journal.encode, records)))
+    file.write_bytes(b"".join(map(journal.encode_record, records)))
     _, value = told(capsys, "status", "governor", "--root", root)
     (check,) = value["checks"]
     assert check["drifted"] == {"path": path, "set": "performance", "found": "powersave", "culprit": "tuned"}

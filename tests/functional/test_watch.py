@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.agent.client import connect as real_connect
+from jitter_workshop.agent.client import connect_to_agent as real_connect
 from jitter_workshop.cli import main
 from jitter_workshop.flow.host_ops import agent_connection
 from jitter_workshop.flow.programs import kept as kept_command
@@ -368,7 +368,7 @@ def test_a_step_of_the_wall_clock_changes_no_length(
 def test_a_trace_that_overflows_names_no_stall_that_it_does_not_know(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(agent_connection, "connect", real_connect)
+    monkeypatch.setattr(agent_connection, "connect_to_agent", real_connect)
     begin = AgentClient.evidence_begin
     monkeypatch.setattr(AgentClient, "evidence_begin", lambda *given, **more: begin(*given, **more, buffer_kb=8))
     cpu = max(os.sched_getaffinity(0))

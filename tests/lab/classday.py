@@ -22,7 +22,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import digest, plan
+from jitter_workshop.tuning.planning import digest, plan_changes
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests import classatwork
@@ -57,10 +57,10 @@ def work() -> None:
     LOG.touch()
     LOG.chmod(0o666)
     host = RealClass(Path("/"), FOLDER / "run", turn_s=TURN_S, silence=SILENCE_S)
-    class_connection.sweep(host.setup(0))
+    class_connection.end_dead_turn(host.setup(0))
     log(LOG, what="left", **left(host))
     patch.setattr(board_client, "SOCKET", host.board_socket)
-    drawn = plan(Host(HostRoot(), CpuSet.parse_list(HOT)), parse_wanted(WORDS))
+    drawn = plan_changes(Host(HostRoot(), CpuSet.parse_list(HOT)), parse_wanted(WORDS))
     shown = tuple(digest(change) for change in drawn.changes)
     school = School(FOLDER / "homes", host.agent_socket, LOG, float("inf"), WORDS, shown)
     for number in range(STUDENTS):

@@ -28,7 +28,7 @@ def _boot(options: MachineOptions) -> Machine:
     if SWITCH == "off":
         pytest.skip("the lab machine is switched off (JITTER_WORKSHOP_LAB=off)")
     try:
-        qemu.check(options, CACHE)
+        qemu.refuse_if_no_qemu(options, CACHE)
         if options.foreign:
             guestroot.find("arm64", CACHE)
     except kernels.NotHere as reason:

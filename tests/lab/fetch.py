@@ -41,7 +41,11 @@ def main() -> int:
         cache, attempts = cache_dir(), 4 if switch == "required" else 1
         for flavour in kernels.SOURCES if everything else USUAL:
             _ensure(
-                f"{flavour} kernel", partial(kernels.find, flavour), partial(kernels.fetch, flavour), cache, attempts
+                f"{flavour} kernel",
+                partial(kernels.find_kernel, flavour),
+                partial(kernels.fetch, flavour),
+                cache,
+                attempts,
             )
         if everything:
             find, fetch = partial(guestroot.find, "arm64"), partial(guestroot.fetch, "arm64")

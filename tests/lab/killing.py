@@ -27,7 +27,7 @@ from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import digest, plan, wanted_by_status
+from jitter_workshop.tuning.planning import digest, plan_changes, wanted_by_status
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
 from tests.agent_on_tree import Steps, journal_type
@@ -89,7 +89,7 @@ def wanted(cpus: str) -> tuple[str, ...]:
 
 
 def apply_request(words: Iterable[str], cpus: str) -> dict[str, Any]:
-    drawn = plan(Host(HostRoot(), CpuSet.parse_list(cpus)), parse_wanted(tuple(words)))
+    drawn = plan_changes(Host(HostRoot(), CpuSet.parse_list(cpus)), parse_wanted(tuple(words)))
     shown = [digest(change) for change in drawn.changes]
     return {"id": 1, "verb": "apply", "wanted": list(words), "cpus": cpus, "shown": shown, "lease": None}
 

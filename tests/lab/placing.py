@@ -35,7 +35,7 @@ def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.tuning.applying import apply_changes
     from jitter_workshop.tuning.context import Host
-    from jitter_workshop.tuning.planning import plan
+    from jitter_workshop.tuning.planning import plan_changes
     from jitter_workshop.tuning.setting_types.kinds import kind_of
     from jitter_workshop.tuning.writer import HostWriter
 
@@ -51,7 +51,7 @@ def apply(project: str, hot: str, ids: list[str]) -> dict[str, Any]:
             self.found.setdefault(n, read_back or "")
 
     root, keeper = HostRoot(), Keeper()
-    made = plan(Host(root, CpuSet.parse_list(hot)), [Wanted(*i.split("=", 1)) for i in ids])
+    made = plan_changes(Host(root, CpuSet.parse_list(hot)), [Wanted(*i.split("=", 1)) for i in ids])
     result = apply_changes(root, HostWriter(), made.changes, keeper)
     changes = []
     for done in result.applied:
@@ -71,7 +71,7 @@ def undo(project: str, changes: list[dict[str, Any]]) -> list[str]:
     sys.path.insert(0, project)
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.tuning.journal import Entry, Journal
-    from jitter_workshop.tuning.restoring import restore
+    from jitter_workshop.tuning.restoring import restore_journals
     from jitter_workshop.tuning.writer import HostWriter
 
     class Recorder:
@@ -83,7 +83,7 @@ def undo(project: str, changes: list[dict[str, Any]]) -> list[str]:
         names = ("n", "tunable", "path", "kind", "before", "after")
         fields = {name: c[name] for name in names} | {"state": "written", "read_back": c["settled"]}
         entries[c["n"]] = Entry("1", when="runtime", lease=False, then="", boot_id=None, **fields)
-    left = restore(HostRoot(), HostWriter(), [(Journal("1", entries=entries), Recorder())], None).left_alone
+    left = restore_journals(HostRoot(), HostWriter(), [(Journal("1", entries=entries), Recorder())], None).left_alone
     return [f"{one.path} says {one.found}: {one.reason}" for one in left]
 
 
@@ -95,10 +95,10 @@ def assess(project: str, hot: str, ids: list[str]) -> dict[str, list[str]]:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.tuning.context import Host
-    from jitter_workshop.tuning.tunables.registry import find
+    from jitter_workshop.tuning.tunables.registry import find_tunable
 
     host = Host(HostRoot(), CpuSet.parse_list(hot))
-    return {i: [(found := find(i).assess(host)).state, found.reason] for i in ids}
+    return {i: [(found := find_tunable(i).assess(host)).state, found.reason] for i in ids}
 
 
 def pinned(cpus: str) -> None:

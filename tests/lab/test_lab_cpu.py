@@ -58,12 +58,12 @@ def naps_while_held(project: str, cpu: int, count: int) -> list[list[int]]:
     from jitter_workshop.model.change import Wanted
     from jitter_workshop.model.cpuset import CpuSet
     from jitter_workshop.tuning.context import Host
-    from jitter_workshop.tuning.planning import plan
+    from jitter_workshop.tuning.planning import plan_changes
     from jitter_workshop.tuning.setting_types.cpu import effective_limit
     from jitter_workshop.tuning.setting_types.kinds import kind_of
     from jitter_workshop.tuning.writer import HostWriter
 
-    (change,) = plan(Host(HostRoot(), CpuSet((3,))), [Wanted("pm-qos-fd", "10")]).changes
+    (change,) = plan_changes(Host(HostRoot(), CpuSet((3,))), [Wanted("pm-qos-fd", "10")]).changes
     kind, writer = kind_of(change.kind), HostWriter()
     kind.write(writer, change.path, change.after)
     limits = [effective_limit(change.path) or 0]

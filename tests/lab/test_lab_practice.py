@@ -40,7 +40,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the lab's kernels, for all tests here: the first start in it boots and saves the machine."""
     try:
         kernels.check_tools()
-        found = [kernels.find(flavour, CACHE) for flavour in sorted({shape.kernel for shape in SHAPES.values()})]
+        found = [kernels.find_kernel(flavour, CACHE) for flavour in sorted({shape.kernel for shape in SHAPES.values()})]
     except kernels.NotHere as reason:
         if os.environ.get("JITTER_WORKSHOP_LAB") == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
@@ -208,14 +208,14 @@ def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str
         try:
             assert verb.stdout is not None
             assert verb.stdout.readline() == b"up\n"
-            (owner,) = running.owners(cache_of(home))
+            (owner,) = running.owners_of_machines(cache_of(home))
             assert owner.pid == verb.pid
             assert len(machines(home)) == 1
             if how == "kill":
                 verb.kill()
                 verb.wait(PATIENCE_S)
                 wait_until(lambda: not machines(home), "QEMU outlives its parent")
-                assert running.owners(cache_of(home)) == []
+                assert running.owners_of_machines(cache_of(home)) == []
             else:
                 done = subprocess.run([*VERB, "stop"], env=home, capture_output=True, text=True, check=True)
                 assert f"pid {verb.pid}" in done.stdout

@@ -28,11 +28,11 @@ def test_a_cpu_that_no_thread_gets_is_left_out_after_two_pairs(monkeypatch: pyte
     monkeypatch.setattr(matrixchild, "lib", SimpleNamespace(jw_ping_pong=ping_pong))
     taken: Counter[int] = Counter()
     order = LineOrder(((0, TAKEN), (0, 1), (TAKEN, 1), (1, 2), (2, TAKEN)))
-    told = matrixchild.times(None, order, taken)
+    told = matrixchild.time_pairs(None, order, taken)
     assert told.one_way_ns == (None, 80.0, None, 80.0, None)
     assert f"CPUs 0 and {TAKEN}" in told.why
     assert tried == list(order.pairs[:-1])
-    again = matrixchild.times(None, order, taken)
+    again = matrixchild.time_pairs(None, order, taken)
     assert again.one_way_ns == told.one_way_ns
     assert tried[4:] == [(0, 1), (1, 2)]
 
@@ -46,4 +46,4 @@ def test_the_neighbours_of_a_taken_cpu_are_measured_again_and_again(monkeypatch:
 
     monkeypatch.setattr(matrixchild, "lib", SimpleNamespace(jw_ping_pong=ping_pong))
     order = LineOrder(((0, 1), (1, 2), (0, 1), (1, 2)))
-    assert matrixchild.times(None, order, Counter()).one_way_ns == (None, 80.0, None, 80.0)
+    assert matrixchild.time_pairs(None, order, Counter()).one_way_ns == (None, 80.0, None, 80.0)

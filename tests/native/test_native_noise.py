@@ -45,7 +45,7 @@ def test_each_kind_beside_a_run_logs_its_bursts(kind: str, tmp_path: Path) -> No
     placement = Placement("chosen", sampler=last_cpu(), hot=(last_cpu(),), housekeeping=rest)
     spec = RunSpec("spin", placement, blocks=2, block_ns=250_000_000, noise=kind, scratch_dir=str(tmp_path))
     try:
-        result = runner.run(spec, SilentObserver(), CancelToken())
+        result = runner.measure_spec(spec, SilentObserver(), CancelToken())
     except (HostError, MeasureError) as refusal:
         if not refusal.message.startswith(f"the noise {kind} "):
             raise
@@ -79,7 +79,7 @@ def test_bursts_come_as_often_as_is_asked(period_ns: int, tmp_path: Path) -> Non
         scratch_dir=str(tmp_path),
         noise_period_ns=period_ns,
     )
-    result = runner.run(spec, SilentObserver(), CancelToken())
+    result = runner.measure_spec(spec, SilentObserver(), CancelToken())
     assert result.bursts is not None
     starts = [burst.start_ns for burst in result.bursts.list()]
     assert len(starts) >= 5
@@ -90,7 +90,7 @@ def test_bursts_come_as_often_as_is_asked(period_ns: int, tmp_path: Path) -> Non
 
 def test_bursts_are_in_the_clock_of_the_benchmark_and_the_kernels(tmp_path: Path) -> None:
     spec = RunSpec("spin", Placement("none"), blocks=1, block_ns=250_000_000, noise="greedy", scratch_dir=str(tmp_path))
-    result = runner.run(spec, SilentObserver(), CancelToken())
+    result = runner.measure_spec(spec, SilentObserver(), CancelToken())
     assert result.bursts is not None
     block = result.gathered.raw[0]
     per_tick = (block.end_ns - block.start_ns) / (block.end_ticks - block.start_ticks)
@@ -134,8 +134,8 @@ def test_a_noise_ends_at_its_bound() -> None:
 
 def test_a_noise_ends_with_its_stdin() -> None:
     with launch.Child(launch.command(launch.NOISE)) as child:
-        child.send(protocol.line("order", order()))
-        assert protocol.parse(child.wait(timeout_s=PATIENCE_S).line)[0] == "aimed"
+        child.send(protocol.message_line("order", order()))
+        assert protocol.parse_message(child.wait(timeout_s=PATIENCE_S).line)[0] == "aimed"
         assert child.end(patience_s=PATIENCE_S) == 0
 
 
@@ -195,13 +195,13 @@ def test_a_noise_dies_with_its_parent(kind: str) -> None:
         b"[]\n",
         b'{"kind": "go"}\n',
         b'{"kind": "order", "data": {"kind": "greedy"}}\n',
-        protocol.line("order", order()).replace(b"greedy", b"rain"),
+        protocol.message_line("order", order()).replace(b"greedy", b"rain"),
     ],
 )
 def test_an_order_that_makes_no_sense_is_refused(said: bytes) -> None:
     with launch.Child(launch.command(launch.NOISE)) as child:
         child.send(said)
-        kind, failed = protocol.parse(child.wait(timeout_s=PATIENCE_S).line)
+        kind, failed = protocol.parse_message(child.wait(timeout_s=PATIENCE_S).line)
         assert kind == "failed"
         assert NOT_UNDERSTOOD in failed["message"]
         assert child.wait(timeout_s=PATIENCE_S).kind == "end"

@@ -29,7 +29,7 @@ def test_messages_due_during_a_stall_are_late(tmp_path: Path) -> None:
         noise="stall",
         scratch_dir=str(tmp_path),
     )
-    result = runner.run(spec, SilentObserver(), CancelToken())
+    result = runner.measure_spec(spec, SilentObserver(), CancelToken())
     assert result.complete
     assert "(block 2 of 2)" in result.notes["noise"]
     stalled = result.gathered.raw[1]

@@ -40,13 +40,13 @@ def spec(tmp_path: Path) -> RunSpec:
 def answer(child: launch.Child) -> tuple[str, Any]:
     event = child.wait(timeout_s=PATIENCE_S)
     assert event.kind == "line", (event, child.ended())
-    kind, data = protocol.parse(event.line)
+    kind, data = protocol.parse_message(event.line)
     classes: dict[str, Any] = {"ready": Ready, "block": BlockDone, "failed": Failed}
     return kind, from_plain(classes[kind], data)
 
 
 def ready(child: launch.Child, spec: RunSpec) -> Ready:
-    child.send(protocol.line("spec", spec))
+    child.send(protocol.message_line("spec", spec))
     kind, message = answer(child)
     assert kind == "ready", message
     assert isinstance(message, Ready)
@@ -54,7 +54,7 @@ def ready(child: launch.Child, spec: RunSpec) -> Ready:
 
 
 def block(child: launch.Child) -> BlockDone:
-    child.send(protocol.line("go"))
+    child.send(protocol.message_line("go"))
     kind, message = answer(child)
     assert kind == "block", message
     assert isinstance(message, BlockDone)
@@ -64,7 +64,7 @@ def block(child: launch.Child) -> BlockDone:
 def failure(spec: RunSpec | bytes) -> Failed:
     """Return what the child says to a spec that cannot be measured; it must end with 2."""
     with launch.Child(launch.command(launch.WORKER)) as child:
-        child.send(spec if isinstance(spec, bytes) else protocol.line("spec", spec))
+        child.send(spec if isinstance(spec, bytes) else protocol.message_line("spec", spec))
         kind, message = answer(child)
         assert kind == "failed", message
         assert isinstance(message, Failed)
@@ -84,7 +84,7 @@ def test_a_run_of_the_ring(spec: RunSpec, pacing: Any) -> None:
         assert told.clock.offset_ns is None
         assert told.sched == "other"
         blocks = [block(child) for _ in range(3)]
-        assert child.end(protocol.line("end")) == 0
+        assert child.end(protocol.message_line("end")) == 0
     # The parent decides how many blocks there are: a third one of a run of two is no mistake.
     assert [b.index for b in blocks] == [0, 1, 2]
     for done in blocks:
@@ -209,7 +209,7 @@ def test_a_run_of_the_receiver(spec: RunSpec) -> None:
         told = ready(child, asked)
         assert set(told.tids) == {"sender", "receiver"}
         blocks = [block(child) for _ in range(2)]
-        assert child.end(protocol.line("end")) == 0
+        assert child.end(protocol.message_line("end")) == 0
     for done in blocks:
         assert set(done.histograms) == {"ack_interval", "sender_interval"}
         by_name = {t.name: sum(t.messages_by_cpu.values()) for t in done.threads}
@@ -263,7 +263,7 @@ def test_a_workload_that_waits_dies_with_its_parent(spec: RunSpec, workload: Any
     child = launch.Child(launch.command(launch.WORKER))
     with child:
         ready(child, dataclasses.replace(asked, block_ns=10**9))
-        child.send(protocol.line("go"))
+        child.send(protocol.message_line("go"))
         # The end of its stdin is the end of the child, also in the middle of a block.
         assert child.end(patience_s=PATIENCE_S) == 0
 
@@ -332,9 +332,9 @@ def test_a_default_threshold_gives_way_to_a_slow_clock(
 ) -> None:
     clock: Any = SimpleNamespace(cost_ns=cost_ns, resolution_ns=resolution_ns)
     spin = dataclasses.replace(spec, workload="spin", threshold_gives_way=True)
-    assert workloads.fitting(spin, clock).threshold_ns == fits_ns
+    assert workloads.fit_threshold(spin, clock).threshold_ns == fits_ns
     for asked in (dataclasses.replace(spin, threshold_gives_way=False), dataclasses.replace(spin, workload="ring")):
-        assert workloads.fitting(asked, clock) == asked
+        assert workloads.fit_threshold(asked, clock) == asked
 
 
 def test_a_run_says_that_its_threshold_gave_way(spec: RunSpec) -> None:
@@ -377,7 +377,7 @@ def test_the_end_of_stdin_ends_the_child(spec: RunSpec, when: str) -> None:
         if when != "before the spec":
             ready(child, dataclasses.replace(spec, block_ns=3_000 * 10**9))
         if when == "in a block":
-            child.send(protocol.line("go"))
+            child.send(protocol.message_line("go"))
         # end() closes stdin and would send SIGTERM (exit status -15) if that did not suffice.
         assert child.end(patience_s=PATIENCE_S) == 0
 
@@ -394,7 +394,7 @@ def test_a_child_dies_with_its_parent(spec: RunSpec) -> None:
         "print(child.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
-    line = protocol.line("spec", dataclasses.replace(spec, block_ns=3_000 * 10**9))
+    line = protocol.message_line("spec", dataclasses.replace(spec, block_ns=3_000 * 10**9))
     with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -465,7 +465,7 @@ def test_the_analysis_is_not_in_the_time_that_is_counted(
         "time": slow,
     }.items():
         monkeypatch.setattr(worker, name, made_up)
-    monkeypatch.setattr(workloads, "start", lambda spec, clock: Workload())
+    monkeypatch.setattr(workloads, "start_workload", lambda spec, clock: Workload())
     said: list[Any] = []
     words = iter([("go", None), ("go", None), ("end", None)])
     parent: Any = SimpleNamespace(say=lambda kind, data: said.append(data), hear=lambda: next(words))

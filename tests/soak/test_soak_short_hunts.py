@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from jitter_workshop.agent.client import connect
+from jitter_workshop.agent.client import connect_to_agent
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
@@ -30,7 +30,7 @@ def _why_not() -> str:
     if os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2:
         return "it needs root and two CPUs"
     try:
-        instances.tracefs(HostRoot())
+        instances.trace_folder(HostRoot())
     except HostError as error:
         return error.sentence()
     return ""
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 @pytest.fixture
 def workshop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     # Only the trace is asked for: no setting of this host is written.
-    monkeypatch.setattr(agent_connection, "connect", connect)
+    monkeypatch.setattr(agent_connection, "connect_to_agent", connect_to_agent)
     made = Workshop.open("short hunts")
     yield made
     made.close()

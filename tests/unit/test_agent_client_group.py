@@ -21,7 +21,7 @@ def student(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getegid", lambda: 1000)
     monkeypatch.setattr(os, "getgroups", lambda: [1000, 27])
     monkeypatch.setattr(client, "class_socket", lambda: None)
-    monkeypatch.setattr(client, "connect", never)
+    monkeypatch.setattr(client, "connect_to_agent", never)
 
 
 @pytest.mark.parametrize("number", [None, 4000])

@@ -17,7 +17,7 @@ from jitter_workshop.agent.journal import JournalFile, close_finished, open_jour
 from jitter_workshop.agent.statedir import DONE, StateDir
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.change import Change
-from jitter_workshop.tuning.journal import Journal, parse
+from jitter_workshop.tuning.journal import Journal, parse_journal
 from tests.powercuts import Recorder, Tree, cuts
 
 BOOT = "a-boot"
@@ -48,7 +48,7 @@ def begin(folder: StateDir, *changes: Change) -> JournalFile:
 def journal_of(tree: Tree, ident: str) -> Journal:
     data = tree[f"{FOLDER}/{ident}.jsonl"]
     assert data is not None
-    return parse(ident, data)
+    return parse_journal(ident, data)
 
 
 def after(top: Path, play: Callable[[], Any]) -> list[Tree]:

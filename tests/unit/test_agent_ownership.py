@@ -31,7 +31,7 @@ def ask(problem_file: Path, environment: dict[str, str], from_socket: bool = Fal
         asked.append(user)
         return general
 
-    return ownership.check(environment, from_socket, may, OWNER, lambda: [str(problem_file)])
+    return ownership.check_ownership(environment, from_socket, may, OWNER, lambda: [str(problem_file)])
 
 
 def below(path: Path) -> str:

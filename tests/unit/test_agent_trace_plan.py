@@ -11,9 +11,9 @@ from jitter_workshop.agent.tracing.capture import of_own_threads
 from jitter_workshop.agent.tracing.plan import (
     MOST_RANGES,
     WantedEvents,
+    choose_events,
     own_filters,
     stack_trigger,
-    wanted,
     wanted_of_program,
 )
 from jitter_workshop.host.root import HostRoot
@@ -88,7 +88,7 @@ def asked(root: Path, *events: str) -> WantedEvents:
     """Return what is wanted of a kernel that has these events."""
     for event in events:
         (root / "tracing/events" / event.replace(":", "/")).mkdir(parents=True)
-    return wanted(HostRoot(root), "/tracing", [101], CpuSet.of((1, 2)))
+    return choose_events(HostRoot(root), "/tracing", [101], CpuSet.of((1, 2)))
 
 
 ARM = ("sched:sched_switch", "irq:irq_handler_entry", "ipi:ipi_entry", "ipi:ipi_exit", "ipi:ipi_raise")

@@ -27,7 +27,7 @@ def everybody(_process: Process) -> bool:
 def test_first_come_first_served() -> None:
     state = TurnState("boot")
     for uid in (3, 1, 2):
-        state = turns.join(state, waiting(uid))
+        state = turns.join_queue(state, waiting(uid))
     served = []
     while state.queue:
         state = turns.grant(state, 0.0)
@@ -40,25 +40,25 @@ def test_first_come_first_served() -> None:
 
 
 def test_a_user_has_one_place_in_the_queue_or_the_turn() -> None:
-    state = turns.join(TurnState("boot"), waiting(1))
+    state = turns.join_queue(TurnState("boot"), waiting(1))
     with pytest.raises(HostError, match="already waits for the turn") as refused:
-        turns.join(state, waiting(1))
+        turns.join_queue(state, waiting(1))
     assert "class turn give" in refused.value.advice
     state = turns.grant(state, 0.0)
     with pytest.raises(HostError, match="already has the turn"):
-        turns.join(state, waiting(1))
+        turns.join_queue(state, waiting(1))
 
 
 def test_a_full_queue_says_so() -> None:
     state = TurnState("boot")
     for uid in range(turns.MAX_WAITING):
-        state = turns.join(state, waiting(uid + 1))
+        state = turns.join_queue(state, waiting(uid + 1))
     with pytest.raises(HostError, match="wait already"):
-        turns.join(state, waiting(9999))
+        turns.join_queue(state, waiting(9999))
 
 
 def test_an_instructor_comes_before_students_and_behind_instructors() -> None:
-    state = turns.join(TurnState("boot"), waiting(1))
+    state = turns.join_queue(TurnState("boot"), waiting(1))
     state = turns.join_first(state, waiting(2, limit_s=None))
     state = turns.join_first(state, waiting(3, limit_s=None))
     assert [one.uid for one in state.queue] == [2, 3, 1]
@@ -69,14 +69,14 @@ def test_an_instructor_comes_before_students_and_behind_instructors() -> None:
 
 
 def test_a_turn_is_over_by_time_and_not_before() -> None:
-    state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 50.0)
+    state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 50.0)
     assert state.turn is not None
     assert turns.why_over(state.turn, 50.0 + LIMIT_S - 0.001) == ""
     assert turns.why_over(state.turn, 50.0 + LIMIT_S) == ("your turn is over: 1.67 minutes are the limit in this class")
 
 
 def test_no_turn_is_granted_until_the_host_is_restored() -> None:
-    state = turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2))
+    state = turns.join_queue(turns.join_queue(TurnState("boot"), waiting(1)), waiting(2))
     state = turns.returning(turns.grant(state, 0.0))
     assert turns.grant(state, 1.0) == state
     state = turns.grant(turns.returned(state, "governor: it says powersave"), 2.0)
@@ -91,53 +91,53 @@ def test_no_turn_is_granted_until_the_host_is_restored() -> None:
 
 
 def test_a_frozen_class_waits() -> None:
-    state = turns.freeze(turns.join(TurnState("boot"), waiting(1)), "ada")
+    state = turns.freeze(turns.join_queue(TurnState("boot"), waiting(1)), "ada")
     assert turns.grant(state, 0.0).turn is None
     assert turns.grant(turns.thaw(state), 0.0).turn is not None
 
 
 def test_an_instructor_ends_a_turn_or_a_wait() -> None:
-    state = turns.grant(turns.join(turns.join(TurnState("boot"), waiting(1)), waiting(2)), 0.0)
-    ended = turns.end(state, None, "ada", 0.0)
+    state = turns.grant(turns.join_queue(turns.join_queue(TurnState("boot"), waiting(1)), waiting(2)), 0.0)
+    ended = turns.end_turn(state, None, "ada", 0.0)
     assert ended.turn is not None
     assert turns.why_over(ended.turn, 1.0) == "ada ended your turn"
-    assert turns.end(state, 2, "ada", 0.0).queue == ()
+    assert turns.end_turn(state, 2, "ada", 0.0).queue == ()
     with pytest.raises(HostError):
-        turns.end(state, 3, "ada", 0.0)
+        turns.end_turn(state, 3, "ada", 0.0)
     with pytest.raises(HostError, match="no one has the turn"):
-        turns.end(TurnState("boot"), None, "ada", 0.0)
+        turns.end_turn(TurnState("boot"), None, "ada", 0.0)
 
 
 def test_an_agent_has_so_long_to_end_its_turn() -> None:
     """Without an end there is none to miss, until an instructor sets one; giving back takes as long as it takes."""
-    state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
+    state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 0.0)
     assert turns.stuck_s(state) == LIMIT_S + turns.GRACE_S
-    assert turns.stuck_s(turns.end(state, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
+    assert turns.stuck_s(turns.end_turn(state, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
     assert turns.stuck_s(turns.returning(state)) == float("inf")
     assert turns.stuck_s(TurnState("boot")) == float("inf")
-    held = turns.grant(turns.join(TurnState("boot"), waiting(1, limit_s=None)), 0.0)
+    held = turns.grant(turns.join_queue(TurnState("boot"), waiting(1, limit_s=None)), 0.0)
     assert turns.stuck_s(held) == float("inf")
-    assert turns.stuck_s(turns.end(held, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
+    assert turns.stuck_s(turns.end_turn(held, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
 
 
 def test_an_orphaned_turn_is_adopted_and_ends() -> None:
-    state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
+    state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 0.0)
     assert not turns.orphaned(state, everybody)
     assert turns.orphaned(state, lambda _: False)
-    state = turns.adopt(state, Process(77, 7))
+    state = turns.replace_agent(state, Process(77, 7))
     assert state.turn is not None
     assert state.turn.returning
     assert not turns.orphaned(state, lambda process: process == Process(77, 7))
 
 
 def test_words_of_the_holder_are_cleaned_and_theirs_alone() -> None:
-    state = turns.grant(turns.join(TurnState("boot"), waiting(1)), 0.0)
-    said = turns.say(state, Process(10, 1), "pin\x1b[2Jning" + "x" * 400)
+    state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 0.0)
+    said = turns.describe_work(state, Process(10, 1), "pin\x1b[2Jning" + "x" * 400)
     assert said.turn is not None
     assert said.turn.doing.isprintable()
     assert len(said.turn.doing) <= 60
     with pytest.raises(HostError):
-        turns.say(state, Process(20, 1), "mine")
+        turns.describe_work(state, Process(20, 1), "mine")
 
 
 class Class(RuleBasedStateMachine):
@@ -162,7 +162,7 @@ class Class(RuleBasedStateMachine):
         """Prune the state, and give an orphaned turn back, as every change does at its end."""
         self.state = turns.prune(self.state, self.alive)
         if turns.orphaned(self.state, self.alive):
-            self.state = turns.returned(turns.adopt(self.state, Process(1, 1)))
+            self.state = turns.returned(turns.replace_agent(self.state, Process(1, 1)))
         before = self.state
         self.state = turns.grant(self.state, self.now)
         if self.state.turn is not None and before.turn is None:
@@ -172,7 +172,7 @@ class Class(RuleBasedStateMachine):
 
     @rule(uid=st.integers(1, 12))
     def ask(self, uid: int) -> None:
-        join = turns.join_first if uid > 10 else turns.join
+        join = turns.join_first if uid > 10 else turns.join_queue
         try:
             self.state = join(self.state, self.ticket(uid))
         except HostError:
@@ -189,7 +189,7 @@ class Class(RuleBasedStateMachine):
 
     @rule(uid=st.integers(1, 12))
     def leave(self, uid: int) -> None:
-        self.state = turns.leave(self.state, self.ticket(uid).agent)
+        self.state = turns.leave_queue(self.state, self.ticket(uid).agent)
         self.settle()
 
     @rule(seconds=st.floats(0, 200))
@@ -217,7 +217,7 @@ class Class(RuleBasedStateMachine):
     @precondition(lambda self: self.state.turn is not None)
     @rule()
     def end(self) -> None:
-        self.state = turns.end(self.state, None, "ada", 0.0)
+        self.state = turns.end_turn(self.state, None, "ada", 0.0)
         assert self.state.turn is not None
         assert turns.why_over(self.state.turn, self.now)
 

@@ -36,7 +36,7 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
         ((71, 1.0), 9.0, 1, "our grandchild", 70),
     ]
     rows(monkeypatch, found)
-    loads = foreign_activity.since(before, {1}).loads
+    loads = foreign_activity.activity_since(before, {1}).loads
     assert [(load.pid, load.name, load.cpu, load.cpu_percent) for load in loads] == [
         (60, "reused pid", 1, 20.0),
         (50, "kwork [31mer", 1, 10.0),
@@ -45,12 +45,12 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
 
 def test_without_fixed_cpus_all_tasks_count(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
-    assert [load.pid for load in foreign_activity.since(ProcessTimes(100.0, {}), set()).loads] == [51]
+    assert [load.pid for load in foreign_activity.activity_since(ProcessTimes(100.0, {}), set()).loads] == [51]
 
 
 def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 0.02, 0, "a tick or two", 1)])
-    assert foreign_activity.since(ProcessTimes(109.9, {}), set()).loads == ()
+    assert foreign_activity.activity_since(ProcessTimes(109.9, {}), set()).loads == ()
 
 
 @pytest.mark.parametrize(("busy_s", "own_s", "percent"), [(19.0, 6.0, 20.0), (17.1, 6.0, 0.0), (19.0, 9.0, 0.0)])
@@ -61,11 +61,11 @@ def test_tasks_that_ended_meanwhile_are_told_without_a_name(
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
     monkeypatch.setattr(foreign_activity, "own_seconds", lambda: 1.0 + own_s)
     before = ProcessTimes(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
-    found = foreign_activity.since(before, {1})
+    found = foreign_activity.activity_since(before, {1})
     assert [load.name for load in found.loads] == ["named"]
     assert found.unnamed_percent == percent
-    assert foreign_activity.since(before, set()).unnamed_percent is None
-    assert foreign_activity.since(before, {1, 7}).unnamed_percent is None
+    assert foreign_activity.activity_since(before, set()).unnamed_percent is None
+    assert foreign_activity.activity_since(before, {1, 7}).unnamed_percent is None
 
 
 def test_the_note_tells_of_tasks_without_a_name_and_of_unseen_ones() -> None:
@@ -95,11 +95,17 @@ def test_a_noise_of_ours_that_still_runs_does_not_count_as_ended(monkeypatch: py
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 17.0})
     monkeypatch.setattr(foreign_activity, "own_seconds", lambda: 3.0)
     # 7 s of 10 s on CPU 1: 3 of ours (on another CPU, perhaps), 4 of the noise, which had used 1 s before.
-    assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
-    assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
+    assert (
+        foreign_activity.activity_since(ProcessTimes(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent
+        == 10.0
+    )
+    assert (
+        foreign_activity.activity_since(ProcessTimes(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent
+        == 0.0
+    )
 
 
 def test_this_very_host_can_be_looked_at() -> None:
     seen = foreign_activity.process_times()
     assert any(pid == ME for pid, _ in seen.cpu_seconds)
-    assert all(load.pid != ME for load in foreign_activity.since(seen, set()).loads)
+    assert all(load.pid != ME for load in foreign_activity.activity_since(seen, set()).loads)

@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.bench import noiseorder
 from jitter_workshop.bench.noisechild import read_log
 from jitter_workshop.bench.noiseorder import NoiseOrder, check_order, order_for
-from jitter_workshop.bench.protocol import NoiseLog, line, parse
+from jitter_workshop.bench.protocol import NoiseLog, message_line, parse_message
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.noise import NOISE_KINDS
@@ -133,10 +133,10 @@ def test_no_noise_comes_so_often_or_so_seldom(kind: str, period_ns: int, said: s
 
 def test_an_order_goes_through_a_pipe_whole() -> None:
     order = order_for("migration", RING, {0, 1, 2}, 10, "thief", 7, 30_000_000)
-    said = line("order", order)
+    said = message_line("order", order)
     assert said.endswith(b"\n")
     assert said.count(b"\n") == 1
-    kind, data = parse(said)
+    kind, data = parse_message(said)
     assert (kind, from_plain(NoiseOrder, data)) == ("order", order)
     check_order(order)
 

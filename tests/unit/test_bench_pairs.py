@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.bench import pairs
-from jitter_workshop.bench.pairs import MOST_CPUS, Nearness, chosen, clusters, fingerprint, groups, pairs_of
-from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.bench.pairs import (
+    MOST_CPUS,
+    Nearness,
+    clusters,
+    fingerprint,
+    matrix_cpu_groups,
+    matrix_cpus,
+    pairs_of,
+)
+from jitter_workshop.bench.placement import Wish, choose_cpus
 from jitter_workshop.chart import matrix as chart
 from jitter_workshop.chart.canvas import PLAIN
 from jitter_workshop.host.cpu.topology import read_topology
@@ -41,23 +49,23 @@ MACHINES = st.builds(
 @settings(max_examples=60, deadline=None)
 @given(MACHINES)
 def test_the_chosen_cpus_stand_for_all_ways_in_which_cpus_are_near(topology: Topology) -> None:
-    cpus = chosen(topology)
+    cpus = matrix_cpus(topology)
     allowed = topology.allowed.cpus
     assert set(cpus) <= set(allowed)
     assert len(cpus) == min(len(allowed), MOST_CPUS)
     assert list(cpus) == sorted(set(cpus))
     assert len(pairs_of(cpus)) == len(cpus) * (len(cpus) - 1) // 2
     nearness = Nearness(topology)
-    if len(groups(topology)) >= 3 or len(allowed) <= MOST_CPUS:
+    if len(matrix_cpu_groups(topology)) >= 3 or len(allowed) <= MOST_CPUS:
         assert {nearness.of(*pair) for pair in pairs_of(cpus)} == {nearness.of(*pair) for pair in pairs_of(allowed)}
-    if len(groups(topology)) <= MOST_CPUS // 2:
-        assert all(set(group.cpus) & set(cpus) for group in groups(topology))
+    if len(matrix_cpu_groups(topology)) <= MOST_CPUS // 2:
+        assert all(set(group.cpus) & set(cpus) for group in matrix_cpu_groups(topology))
 
 
 @settings(max_examples=60, deadline=None)
 @given(MACHINES)
 def test_groups_hold_each_allowed_cpu_once_and_cores_stay_together(topology: Topology) -> None:
-    found = [cpu for group in groups(topology) for cpu in group.cpus]
+    found = [cpu for group in matrix_cpu_groups(topology) for cpu in group.cpus]
     assert sorted(found) == list(topology.allowed.cpus)
     place = {cpu: number for number, cpu in enumerate(found)}
     for cpu in topology.cpus:
@@ -69,7 +77,7 @@ def test_groups_hold_each_allowed_cpu_once_and_cores_stay_together(topology: Top
 @given(MACHINES)
 def test_each_measured_pair_is_in_one_cluster(topology: Topology) -> None:
     nearness = Nearness(topology)
-    ns = {pair: float(10 + number % 7) for number, pair in enumerate(pairs_of(chosen(topology, 16)))}
+    ns = {pair: float(10 + number % 7) for number, pair in enumerate(pairs_of(matrix_cpus(topology, 16)))}
     found = clusters(topology, ns)
     assert sum(one.pairs for one in found) == len(ns)
     for one in found:
@@ -92,7 +100,7 @@ def test_nearness_is_named_by_the_part_that_two_cpus_share_or_that_separates_the
 
 def test_offline_and_forbidden_cpus_are_not_chosen(tmp_path: Path) -> None:
     offline = read_topology(HostRoot(hosttrees.EVERY["offline"](tmp_path)))
-    assert set(chosen(offline)) == set(offline.allowed)
+    assert set(matrix_cpus(offline)) == set(offline.allowed)
     assert set(offline.allowed) < {cpu.id for cpu in offline.cpus}
 
 
@@ -121,9 +129,9 @@ def test_few_cells_hold_each_pair_once_and_every_cpu(topology: Topology, most: i
 
 def test_a_host_of_512_cpus_is_measured_by_64_and_each_group_is_among_them(tmp_path: Path) -> None:
     topology = read_topology(HostRoot(hosttrees.big(tmp_path, irqs=0)))
-    cpus = chosen(topology)
+    cpus = matrix_cpus(topology)
     assert len(cpus) == 64
-    assert len(pairs.groups(topology)) == 32
+    assert len(pairs.matrix_cpu_groups(topology)) == 32
     nearness = Nearness(topology)
     found = {nearness.of(*pair) for pair in pairs_of(cpus)}
     assert found == {"same core", "same L3", "same node", "other node", "other package"}
@@ -157,19 +165,19 @@ def test_the_picture_of_a_matrix_is_whole(tmp_path: Path) -> None:
 
 def test_the_shortest_line_decides_between_pairs_alike() -> None:
     topology = machine(1, 1, 1, 6, 1)
-    plain = choose(topology, Wish())
+    plain = choose_cpus(topology, Wish())
     assert plain.line == ""
     ns = dict.fromkeys(pairs_of(range(6)), 100.0)
     ns[3, 5] = 60.0
-    told = choose(topology, Wish(), lines=PairTimes("2026-11-28", ns))
+    told = choose_cpus(topology, Wish(), lines=PairTimes("2026-11-28", ns))
     assert (told.producer, told.accumulator) == (3, 5)
     assert "a cache line takes 60 ns, measured 2026-11-28" in told.why
     # A line that is hardly shorter does not move the choice, nor one of CPU 0, which ranks lower.
     ns[3, 5], ns[0, 1] = 99.0, 20.0
-    same = choose(topology, Wish(), lines=PairTimes("2026-11-28", ns))
+    same = choose_cpus(topology, Wish(), lines=PairTimes("2026-11-28", ns))
     assert (same.producer, same.accumulator) == (plain.producer, plain.accumulator)
     ns[2, 4] = 50.0
-    given = choose(topology, Wish(producer=4), lines=PairTimes("2026-11-28", ns))
+    given = choose_cpus(topology, Wish(producer=4), lines=PairTimes("2026-11-28", ns))
     assert (given.producer, given.accumulator) == (4, 2)
 
 

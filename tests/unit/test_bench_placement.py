@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.placement import Wish, check_realtime, choose
+from jitter_workshop.bench.placement import Wish, check_realtime, choose_cpus
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
@@ -96,9 +96,9 @@ def test_auto_keeps_every_promise_that_the_host_allows(topology: Topology, isola
     allowed, isolated = topology.allowed, CpuSet.of(isolated_numbers)
     if len(allowed) < 2:
         with pytest.raises(HostError):
-            choose(topology, Wish(), isolated)
+            choose_cpus(topology, Wish(), isolated)
         return
-    placement = choose(topology, Wish(), isolated)
+    placement = choose_cpus(topology, Wish(), isolated)
     used = [c for c in (placement.producer, placement.accumulator, placement.journaller) if c is not None]
     assert len(set(used)) == len(used) >= 2
     assert set(used) <= set(allowed)
@@ -133,7 +133,7 @@ def test_auto_shares_a_cache_and_avoids_cpu_0_where_that_is_possible(topology: T
     away = [[c for c in g if core(topology, c) != 0] for g in groups.values()]
     if len(whole) < 3 or not any(len(g) >= 2 for g in away):
         return
-    placement = choose(topology, Wish())
+    placement = choose_cpus(topology, Wish())
     assert placement.producer is not None
     assert placement.accumulator is not None
     assert llc(topology, placement.producer) == llc(topology, placement.accumulator)
@@ -151,7 +151,7 @@ def test_a_given_placement_is_taken_or_refused_in_one_sentence(
     producer, accumulator, journaller, cpu = given_cpus
     wish = Wish(workload=workload, producer=producer, accumulator=accumulator, journaller=journaller, cpu=cpu)
     try:
-        placement = choose(topology, wish)
+        placement = choose_cpus(topology, wish)
     except WorkshopError as error:
         refusal = error.sentence()
     else:
@@ -171,7 +171,7 @@ def test_a_receiver_runs_where_a_ring_without_journaller_would(topology: Topolog
     made = []
     for wish in (Wish(workload="ack", mode=mode), Wish(workload="ring", mode=mode, no_journaller=True)):
         try:
-            made.append(dataclasses.replace(choose(topology, wish), why=""))
+            made.append(dataclasses.replace(choose_cpus(topology, wish), why=""))
         except WorkshopError as error:
             made.append(type(error))
     assert made[0] == made[1]
@@ -180,7 +180,7 @@ def test_a_receiver_runs_where_a_ring_without_journaller_would(topology: Topolog
 @given(hosts())
 def test_a_sleeper_runs_where_a_sampler_would(topology: Topology) -> None:
     if topology.allowed:
-        sleeper, sampler = (choose(topology, Wish(workload=name)) for name in ("wakeup", "spin"))
+        sleeper, sampler = (choose_cpus(topology, Wish(workload=name)) for name in ("wakeup", "spin"))
         assert sleeper == dataclasses.replace(sampler, why=sampler.why.replace("sampler", "sleeper"))
 
 
@@ -188,16 +188,16 @@ def test_a_sleeper_runs_where_a_sampler_would(topology: Topology) -> None:
 def test_spin_runs_wherever_one_cpu_is_allowed(topology: Topology) -> None:
     if not topology.allowed:
         with pytest.raises(HostError):
-            choose(topology, Wish(workload="spin"))
+            choose_cpus(topology, Wish(workload="spin"))
         return
-    placement = choose(topology, Wish(workload="spin"))
+    placement = choose_cpus(topology, Wish(workload="spin"))
     assert placement.hot == (placement.sampler,)
     assert placement.sampler in topology.allowed
     assert placement.sampler != 0 or topology.allowed.cpus == (0,)
 
 
 def test_a_guest_with_two_cpus() -> None:
-    placement = choose(host(cores=2), Wish())
+    placement = choose_cpus(host(cores=2), Wish())
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert (placement.hot, placement.housekeeping) == ((1,), ())
     assert "No journaller runs" in placement.why
@@ -205,26 +205,26 @@ def test_a_guest_with_two_cpus() -> None:
 
 
 def test_three_cpus_leave_cpu_0_alone_and_the_journaller_off() -> None:
-    placement = choose(host(cores=3), Wish())
+    placement = choose_cpus(host(cores=3), Wish())
     assert (placement.hot, placement.housekeeping, placement.journaller_on) == ((1, 2), (0,), False)
 
 
 def test_four_cpus_run_all_three_threads() -> None:
-    placement = choose(host(cores=4), Wish())
+    placement = choose_cpus(host(cores=4), Wish())
     assert (placement.producer, placement.accumulator, placement.journaller) == (1, 2, 3)
     assert placement.housekeeping == (0,)
 
 
 def test_of_two_cores_with_two_threads_each_one_is_left_for_other_tasks() -> None:
     machine = host(cores=2, threads=2)
-    placement = choose(machine, Wish())
+    placement = choose_cpus(machine, Wish())
     assert placement.journaller is None
     assert {core(machine, c) for c in placement.hot} == {1}
     assert {core(machine, c) for c in placement.housekeeping} == {0}
 
 
 def test_a_server_with_two_packages_stays_in_one_cache() -> None:
-    placement = choose(host(packages=2, cores=16, threads=2), Wish())
+    placement = choose_cpus(host(packages=2, cores=16, threads=2), Wish())
     assert (placement.producer, placement.accumulator, placement.journaller) == (1, 2, 3)
     assert 33 not in placement.housekeeping, "a sibling of a hot CPU does no housekeeping"
 
@@ -242,30 +242,30 @@ def test_one_isolated_core_runs_the_accumulator_alone_if_other_cores_are_left(
     cores: int, given: dict[str, int], producer: int, accumulator: int, inside: tuple[str, ...]
 ) -> None:
     within = CpuSet((cores // 2, cores // 2 + cores))
-    placed = choose(host(cores=cores, threads=2), Wish(within=within, by_thread=True, **given), within)
+    placed = choose_cpus(host(cores=cores, threads=2), Wish(within=within, by_thread=True, **given), within)
     assert (placed.producer, placed.accumulator, placed.inside) == (producer, accumulator, inside)
-    alone = choose(
+    alone = choose_cpus(
         host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within, by_thread=True)
     )
     assert alone.sampler == within.cpus[1]
 
 
 def test_isolated_cpus_come_first() -> None:
-    placement = choose(host(packages=2, cores=8), Wish(), CpuSet.parse_list("12-15"))
+    placement = choose_cpus(host(packages=2, cores=8), Wish(), CpuSet.parse_list("12-15"))
     assert (placement.producer, placement.accumulator, placement.journaller) == (12, 13, 14)
     assert "isolated from the scheduler" in placement.why
 
 
 def test_one_isolated_cpu_is_enough_for_spin_only() -> None:
     isolated = CpuSet.of([5])
-    assert choose(host(cores=8), Wish(workload="spin"), isolated).sampler == 5
-    assert choose(host(cores=8), Wish(), isolated).producer == 1
+    assert choose_cpus(host(cores=8), Wish(workload="spin"), isolated).sampler == 5
+    assert choose_cpus(host(cores=8), Wish(), isolated).producer == 1
 
 
 def test_none_leaves_the_scheduler_free_with_the_threads_of_auto() -> None:
     for cpus in (2, 3, 4, 8):
-        free = choose(host(cores=cpus), Wish(mode="none"))
-        assert free.journaller_on == choose(host(cores=cpus), Wish()).journaller_on
+        free = choose_cpus(host(cores=cpus), Wish(mode="none"))
+        assert free.journaller_on == choose_cpus(host(cores=cpus), Wish()).journaller_on
         assert (free.producer, free.accumulator, free.hot, free.housekeeping) == (None, None, (), ())
 
 
@@ -290,16 +290,16 @@ def test_none_leaves_the_scheduler_free_with_the_threads_of_auto() -> None:
 def test_refusals(wish: Wish, error: type[WorkshopError], sentence: str) -> None:
     topology = host(cores=6, offline=[3], forbidden=[5])
     with pytest.raises(error) as caught:
-        choose(topology, wish)
+        choose_cpus(topology, wish)
     assert sentence in caught.value.sentence()
 
 
 def test_a_single_cpu_is_sent_to_spin() -> None:
     with pytest.raises(HostError) as caught:
-        choose(host(cores=4, forbidden=[0, 1, 3]), Wish())
+        choose_cpus(host(cores=4, forbidden=[0, 1, 3]), Wish())
     assert "use '--workload spin'" in caught.value.sentence()
-    assert "all other work" not in choose(host(cores=2), Wish(workload="spin")).why
-    assert "only CPU" in choose(host(cores=1), Wish(workload="spin")).why
+    assert "all other work" not in choose_cpus(host(cores=2), Wish(workload="spin")).why
+    assert "only CPU" in choose_cpus(host(cores=1), Wish(workload="spin")).why
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_single_cpu_is_sent_to_spin() -> None:
     ],
 )
 def test_realtime_needs_a_cpu_outside_the_run(topology: Topology, wish: Wish, threads: int, free: bool) -> None:
-    placement: Placement = choose(topology, wish)
+    placement: Placement = choose_cpus(topology, wish)
     if free:
         check_realtime(topology, placement, threads)
     else:

@@ -96,7 +96,7 @@ def test_the_pages_of_a_chapter_speak_of_the_checks_that_it_treats(chapter: Chap
     assert set(chapter.treats) == set(words)
     text = " ".join(" ".join(chapter.pages.values()).split())
     for ident, word in words.items():
-        registry.find(ident)
+        registry.find_tunable(ident)
         assert word in text, ident
 
 

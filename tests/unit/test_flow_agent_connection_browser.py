@@ -38,7 +38,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr(connection_module, "connect", made)
+    monkeypatch.setattr(connection_module, "connect_to_agent", made)
     monkeypatch.setattr(connection_module, "rights", lambda: "root")
     return made
 

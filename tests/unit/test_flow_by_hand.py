@@ -42,7 +42,7 @@ def alone(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
         raise no_sudo()
 
-    monkeypatch.setattr(connection_module, "connect", refuse)
+    monkeypatch.setattr(connection_module, "connect_to_agent", refuse)
 
 
 def typed(tree: Path, change: Change, value: str | None = None) -> None:

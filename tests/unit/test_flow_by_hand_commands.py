@@ -253,11 +253,11 @@ def test_a_slow_look_is_made_seldom(tree: Path, course: Path, monkeypatch: pytes
 def test_a_run_on_this_host_is_seen_without_waking_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"jitter-test-{os.getpid()}"
     monkeypatch.setenv(lock.TURN_VARIABLE, name)
-    assert not lock.measuring()
+    assert not lock.run_in_progress()
     with lock.host_turn():
-        assert lock.measuring()
-    assert not lock.measuring()
-    assert not lock.measuring(str(tmp_path / "missing"))
+        assert lock.run_in_progress()
+    assert not lock.run_in_progress()
+    assert not lock.run_in_progress(str(tmp_path / "missing"))
 
 
 def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,7 @@ def test_measured_threads_run_on_hot_cpus_that_are_no_idle_siblings(machine: Top
     hot = choose_hot(HostRoot("/nonexistent"), None, machine)
     host = Host(HostRoot("/nonexistent"), hot.cpus, machine)
     if len(machine.allowed) > 1:
-        placed = CpuSet(placement.choose(machine, placement.Wish()).hot)
+        placed = CpuSet(placement.choose_cpus(machine, placement.Wish()).hot)
         assert not placed - hot.cpus
         assert not placed & host.hot_siblings
     assert not host.hot_siblings - hot.cpus

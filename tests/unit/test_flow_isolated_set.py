@@ -300,7 +300,7 @@ class Agent:
 
 def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()
-    monkeypatch.setattr(connection_module, "connect", lambda **_: agent)
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda **_: agent)
     assert place_once(4711) == HOT
     assert agent.said == [4711, "closed"]
     assert place_once(4711, (4712,)) == HOT
@@ -309,7 +309,7 @@ def test_placing_once_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_workshops_agent_connection_stays_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = [Agent()]
-    monkeypatch.setattr(connection_module, "connect", lambda **_: agents.pop())
+    monkeypatch.setattr(connection_module, "connect_to_agent", lambda **_: agents.pop())
     agent_connection = AgentConnection()
     assert (agent_connection.place(1), agent_connection.place(2)) == (HOT, HOT)
 
@@ -322,7 +322,7 @@ def test_no_password_is_asked_for_when_a_run_begins(monkeypatch: pytest.MonkeyPa
             asked.append("password")
         raise asks_password()
 
-    monkeypatch.setattr(connection_module, "connect", connect)
+    monkeypatch.setattr(connection_module, "connect_to_agent", connect)
     agent_connection = AgentConnection(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]
     with pytest.raises(HostError, match="asks for a password"):
         agent_connection.place(1)

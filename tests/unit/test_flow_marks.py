@@ -27,7 +27,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.runs.run import result
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.tuning.journal import applied_tunables, encode
+from jitter_workshop.tuning.journal import applied_tunables, encode_record
 from tests.fakes import FakeWorkshop, walk_with
 
 GOVERNOR = ({"id": "governor", "value": "performance"},)
@@ -231,7 +231,7 @@ def test_a_change_that_waits_for_a_boot_is_not_in_effect(tmp_path: Path) -> None
     written = [{"record": "written", "n": n, "read_back": "x"} for n in (1, 2)]
     folder = tmp_path / "var/lib/jitter-workshop/journal"
     folder.mkdir(parents=True)
-    (folder / "000001-x.jsonl").write_bytes(b"".join(map(encode, [header, *entries, *written])))
+    (folder / "000001-x.jsonl").write_bytes(b"".join(map(encode_record, [header, *entries, *written])))
     random = tmp_path / "proc/sys/kernel/random"
     random.mkdir(parents=True)
     (random / "boot_id").write_text(f"{boot}\n")

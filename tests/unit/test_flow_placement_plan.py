@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jitter_workshop.bench.placement import choose
+from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.flow.measuring.placement_plan import placement_plan, request_of
 from jitter_workshop.flow.measuring.request import check
 from jitter_workshop.model.course import Measurement
@@ -34,12 +34,12 @@ def asked(workload: str, placement: str = "auto", **other: object) -> Measuremen
 def test_each_thread_is_called_by_its_name(workload: str, threads: set[str]) -> None:
     request = request_of(asked(workload), None, {}, 4)
     check(request)
-    placement = choose(FOUR, request.wish(), CpuSet())
+    placement = choose_cpus(FOUR, request.wish(), CpuSet())
     view = placement_plan(placement, FOUR.allowed, request.workload)
     assert {c.path for c in view.changes} == {f"sched_setaffinity({name})" for name in threads}
     assert {int(str(c.after)) for c in view.changes} == set(placement.hot)
     assert all(c.why for c in view.changes)
-    free = choose(FOUR, request_of(asked(workload, "none"), None, {}, 4).wish(), CpuSet())
+    free = choose_cpus(FOUR, request_of(asked(workload, "none"), None, {}, 4).wish(), CpuSet())
     assert placement_plan(free, FOUR.allowed, workload).changes == ()
 
 
@@ -48,12 +48,12 @@ def test_chosen_cpus_go_to_the_threads_that_a_workload_has() -> None:
     for workload in ("ring", "ack"):
         request = request_of(asked(workload), None, chosen, 4)
         assert (request.producer_cpu, request.accumulator_cpu, request.cpu) == (2, 3, None)
-        placed = choose(FOUR, request.wish(), CpuSet())
+        placed = choose_cpus(FOUR, request.wish(), CpuSet())
         assert (placed.producer, placed.accumulator) == (2, 3)
     for workload in ("spin", "wakeup"):
         request = request_of(asked(workload), None, chosen, 4)
         assert (request.producer_cpu, request.cpu) == (None, 2)
-        assert choose(FOUR, request.wish(), CpuSet()).sampler == 2
+        assert choose_cpus(FOUR, request.wish(), CpuSet()).sampler == 2
 
 
 @pytest.mark.parametrize(

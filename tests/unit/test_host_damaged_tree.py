@@ -13,7 +13,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks import cgroup, cpusets, listing
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.tunables.registry import find, tunables
+from jitter_workshop.tuning.tunables.registry import find_tunable, tunables
 from tests import hosttrees
 from tests.hosttrees import CPU
 
@@ -82,7 +82,7 @@ def test_nothing_is_made_up_from_damaged_files(damaged: HostRoot) -> None:
     assert cpufreq.read_policy(damaged, f"/{CPU}/cpufreq/policy0").max_hz is None
     assert not topology.read_isolation(damaged).isolated
     assert cpusets.find_cpusets(damaged) is None
-    assert find("swap").assess(Host(damaged, CpuSet((0,)))).state == "unavailable"
+    assert find_tunable("swap").assess(Host(damaged, CpuSet((0,)))).state == "unavailable"
 
 
 @pytest.mark.parametrize("name", READERS)

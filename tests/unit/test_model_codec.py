@@ -90,15 +90,15 @@ def test_a_whole_number_fits_where_a_float_is_meant() -> None:
 @given(st.binary(max_size=60))
 def test_any_line_is_a_protocol_line_or_a_codec_error(raw: bytes) -> None:
     with contextlib.suppress(CodecError):
-        kind, _ = protocol.parse(raw)
+        kind, _ = protocol.parse_message(raw)
         assert isinstance(kind, str)
 
 
 def test_a_protocol_line_is_one_line_for_every_content() -> None:
     stall = Stall(0, "accumulator\nforged", 1, 5, 9, 2)
-    raw = protocol.line("stall", stall)
+    raw = protocol.message_line("stall", stall)
     assert raw.count(b"\n") == 1
-    kind, data = protocol.parse(raw)
+    kind, data = protocol.parse_message(raw)
     assert (kind, from_plain(Stall, data)) == ("stall", stall)
 
 

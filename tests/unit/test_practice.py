@@ -54,7 +54,7 @@ def made_kernel(cache: Path, image: bytes = b"\x7fELF kernel") -> UnpackedKernel
     (folder / "virtio_pci.ko").write_bytes(b"\0depends=virtio\0")
     (folder / "virtio.ko").write_bytes(b"\0depends=\0")
     (cache.parent / "vmlinuz").write_bytes(image)
-    return kernels.take(cache.parent / "vmlinuz", folder, "stock", cache)
+    return kernels.add_kernel(cache.parent / "vmlinuz", folder, "stock", cache)
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
@@ -76,14 +76,14 @@ def test_an_owners_file_is_read_as_it_was_written(shape: str, pid: int, since: f
 def test_a_machine_is_its_owners_until_that_ends_and_then_swept(tmp_path: Path) -> None:
     one, two = holder("laptop", tmp_path), holder("server", tmp_path)
     try:
-        assert [(owner.shape, owner.pid) for owner in running.owners(tmp_path)] == [
+        assert [(owner.shape, owner.pid) for owner in running.owners_of_machines(tmp_path)] == [
             ("laptop", one.pid),
             ("server", two.pid),
         ]
         one.send_signal(signal.SIGKILL)
         one.wait(20)
-        assert [owner.pid for owner in running.owners(tmp_path)] == [two.pid]
-        assert (running.sweep(tmp_path), running.sweep(tmp_path)) == (1, 0)
+        assert [owner.pid for owner in running.owners_of_machines(tmp_path)] == [two.pid]
+        assert (running.remove_dead_folders(tmp_path), running.remove_dead_folders(tmp_path)) == (1, 0)
         ended, going = running.stop(tmp_path, "laptop")
         assert (ended, going) == ([], [])
         ended, going = running.stop(tmp_path)
@@ -108,7 +108,7 @@ def test_a_damaged_byte_is_found_in_any_kept_file(
 ) -> None:
     cache = tmp_path_factory.mktemp("kernel") / "cache"
     kernel = made_kernel(cache)
-    kernels.verify(kernel)
+    kernels.verify_kernel(kernel)
     assert [module.stem for module in kernel.modules] == ["virtio", "virtio_pci"]
     assert kernel.release == "6.1.0-made"
     kept = sorted(path for path in kernel.folder.rglob("*") if path.is_file() and path.stat().st_size)
@@ -117,7 +117,7 @@ def test_a_damaged_byte_is_found_in_any_kept_file(
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     file.write_bytes(content)
     with pytest.raises(NotHere, match="damaged") as told:
-        kernels.verify(kernel)
+        kernels.verify_kernel(kernel)
     assert file.name in told.value.message
     assert "practice fetch" in told.value.advice
 
@@ -127,10 +127,10 @@ def test_a_kernel_that_was_half_deleted_is_not_whole(tmp_path: Path, cut: str) -
     kernel = made_kernel(tmp_path / "cache")
     (kernel.folder / cut).unlink()
     with pytest.raises(NotHere, match="is incomplete"):
-        kernels.verify(kernel)
+        kernels.verify_kernel(kernel)
     (kernel.folder / kernels.SUMS).write_text("")
     with pytest.raises(NotHere, match="damaged"):
-        kernels.verify(kernel)
+        kernels.verify_kernel(kernel)
 
 
 @given(st.binary(max_size=1200))
@@ -139,14 +139,14 @@ def test_every_file_given_as_a_kernel_is_taken_or_refused_in_words(
 ) -> None:
     cache = tmp_path_factory.mktemp("own") / "cache"
     try:
-        kernels.verify(made_kernel(cache, image))
+        kernels.verify_kernel(made_kernel(cache, image))
     except WorkshopError:
         assert not (cache / f"stock-{kernels.LAYOUT}").exists()
 
 
 def words_of(options: MachineOptions, tmp_path: Path) -> list[str]:
     kernel = made_kernel(tmp_path / "cache")
-    return qemu.command_line(options, kernel, tmp_path, None, [Path("/usr"), Path("/a,b")])
+    return qemu.qemu_command(options, kernel, tmp_path, None, [Path("/usr"), Path("/a,b")])
 
 
 def test_memory_in_files_is_each_nodes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_memory_in_files_is_each_nodes_own(tmp_path: Path, monkeypatch: pytest.M
     for name, sizes in (("laptop", [768]), ("server", [512, 512])):
         files = tuple(Path(f"/m,{node}") for node in range(len(sizes)))
         memory = qemu.MemoryFiles(files, shared=False)
-        words = qemu.command_line(MachineOptions.of(SHAPES[name]), kernel, tmp_path, None, [], memory)
+        words = qemu.qemu_command(MachineOptions.of(SHAPES[name]), kernel, tmp_path, None, [], memory)
         objects = [word for word in words if word.startswith("memory-backend-")]
         assert objects == [
             f"memory-backend-file,mem-path=/m,,{node},share=off,id=m{node},size={size}M"
@@ -260,10 +260,10 @@ def test_the_list_names_missing_programs_and_running_machines(
     verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "TOOLS", {})
-    monkeypatch.setattr(kvm, "probe", lambda: kvm.KvmProbe(True, "measured", 0.5, 2.0))
+    monkeypatch.setattr(kvm, "probe_kvm", lambda: kvm.KvmProbe(True, "measured", 0.5, 2.0))
     said = json.loads(verb("list", "--json")[1])
     assert (said["accelerator"], said["kvm_turn_ns"]) == ("kvm", 0.5)
-    monkeypatch.setattr(kvm, "probe", lambda: kvm.KvmProbe(False, "made slow", 700.0, 14.0))
+    monkeypatch.setattr(kvm, "probe_kvm", lambda: kvm.KvmProbe(False, "made slow", 700.0, 14.0))
     assert "made slow" in verb("list")[1]
     code, out, _ = verb("--list", "--json")
     said = json.loads(out)
@@ -313,7 +313,7 @@ def test_too_little_room_is_said_before_anything_starts(
     monkeypatch.setattr(room, "MEMINFO", tmp_path / ("meminfo" if least == "meminfo" else "none"))
     if least == "disk":
         monkeypatch.setattr(room, "free_mib", lambda folder: room.START_MIB - 1)
-    monkeypatch.setattr(guest.base, "find", lambda cache: None)
+    monkeypatch.setattr(guest.base, "find_base", lambda cache: None)
     code, out, err = verb("--", "true")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert name in err

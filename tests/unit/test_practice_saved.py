@@ -31,7 +31,7 @@ FIGURES = st.floats(0, 1e9, allow_nan=False)
 
 @given(FIGURES, FIGURES)
 def test_kvm_is_used_where_it_is_measured_to_be_faster(turn_ns: float, exit_us: float) -> None:
-    answer = kvm.judged(json.dumps({"turn_ns": turn_ns, "exit_us": exit_us}))
+    answer = kvm.parse_probe(json.dumps({"turn_ns": turn_ns, "exit_us": exit_us}))
     assert answer.usable == (turn_ns <= kvm.MOST_TURN_NS and exit_us <= kvm.MOST_EXIT_US)
     assert (answer.turn_ns, answer.exit_us) == (turn_ns, exit_us)
 
@@ -41,22 +41,22 @@ SAID = st.dictionaries(st.sampled_from(["turn_ns", "error"]), st.text(max_size=9
 
 @given(st.text(max_size=40) | SAID.map(json.dumps))
 def test_kvm_is_never_used_without_figures_of_the_measuring_process(said: str) -> None:
-    answer = kvm.judged(said)
+    answer = kvm.parse_probe(said)
     assert (answer.usable, answer.turn_ns) == (False, None)
     assert answer.why
 
 
 def test_without_a_device_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kvm, "DEVICE", str(tmp_path / "kvm"))
-    assert "there is no" in kvm.probe.__wrapped__().why
+    assert "there is no" in kvm.probe_kvm.__wrapped__().why
     (tmp_path / "kvm").write_text("no device")
-    answer = kvm.probe.__wrapped__()
+    answer = kvm.probe_kvm.__wrapped__()
     # The process has the true path: it measures, or it says why it cannot.
     assert answer.why
 
 
 def test_the_guests_loop_jumps_to_its_own_instructions() -> None:
-    program = kvm.code(7)
+    program = kvm.guest_code(7)
     assert program[:6] == b"\x66\xb9\x07\x00\x00\x00"
     loop, again = program.index(b"\x75"), program.index(b"\xeb")
     assert loop + 2 + int.from_bytes(program[loop + 1 : loop + 2], signed=True) == 6
@@ -90,7 +90,7 @@ def test_a_new_saved_machine_takes_the_place_of_the_older_ones_of_its_shape(tmp_
         (tmp_path / "saved" / name).mkdir(parents=True)
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "memory0").write_bytes(b"m" * 5_000_000)
-    saved.keep(tmp_path / "made", tmp_path / "saved" / "laptop-3")
+    saved.keep_machine(tmp_path / "made", tmp_path / "saved" / "laptop-3")
     assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == ["laptop-3", "server-1"]
     assert saved.used_mib(tmp_path) >= 4
 
@@ -144,7 +144,7 @@ def test_a_base_has_each_link_on_the_way_to_a_file(tmp_path: Path) -> None:
     assert (copied / "way" / "lib.so.1").resolve() == (copied / "real" / "lib.so.1.2").resolve()
     assert (copied / "way" / "lib.so.1").read_text() == "library"
     names = ("way", "real/lib.so.1", "real/lib.so.1.2")
-    assert stamps == {str(tmp_path / name): base.stamp(str(tmp_path / name)) for name in names}
+    assert stamps == {str(tmp_path / name): base.file_stamp(str(tmp_path / name)) for name in names}
     assert str(real / "lib.so.1") in base._with_links({str(real / "lib.so.1.2")})
     assert base._copy(str(tmp_path / "gone" / "file"), tree) == {}
 
@@ -155,20 +155,20 @@ def test_a_base_counts_until_one_of_its_files_changes(tmp_path: Path) -> None:
     folder = base._folder(tmp_path)
     folder.mkdir(parents=True)
     (folder / base.IMAGE).write_bytes(b"image")
-    said = {"of": base._VERSION, "modules": ["os", "json"], "files": {str(module): base.stamp(str(module))}}
+    said = {"of": base._VERSION, "modules": ["os", "json"], "files": {str(module): base.file_stamp(str(module))}}
     (folder / base.MANIFEST).write_text(json.dumps(said))
-    found = base.find(tmp_path)
+    found = base.find_base(tmp_path)
     assert found is not None
     assert (found.image, found.modules) == (folder / base.IMAGE, ("os", "json"))
     (folder / base.MANIFEST).write_text(json.dumps(said | {"of": ["0.0"]}))
-    assert base.find(tmp_path) is None
+    assert base.find_base(tmp_path) is None
     module.write_text("one = 11")
     (folder / base.MANIFEST).write_text(json.dumps(said))
-    assert base.find(tmp_path) is None
+    assert base.find_base(tmp_path) is None
     (folder / base.MANIFEST).write_text(json.dumps(said)[:-5])
-    assert base.find(tmp_path) is None
+    assert base.find_base(tmp_path) is None
     (folder / base.MANIFEST).unlink()
-    assert base.find(tmp_path) is None
+    assert base.find_base(tmp_path) is None
 
 
 def test_files_that_no_start_has_used_for_a_month_are_removed(tmp_path: Path) -> None:
@@ -204,9 +204,9 @@ def test_a_reset_reaches_the_machines_with_a_terminal_and_names_the_others(tmp_p
             assert child.stdout is not None
             assert child.stdout.readline() == "held\n"
             for _ in range(3):
-                done, others = running.reset(tmp_path)
+                done, others = running.ask_for_reset(tmp_path)
                 assert ([one.pid for one in done], [one.pid for one in others]) == ([child.pid], [other.pid])
-            assert running.reset(tmp_path, "bare") == ([], [])
+            assert running.ask_for_reset(tmp_path, "bare") == ([], [])
             assert other.poll() is None, "a request ended a machine that cannot be reset"
         finally:
             child.kill()

@@ -25,7 +25,7 @@ from jitter_workshop.report import plan_script
 from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT, functions, step
 from jitter_workshop.tuning import setting_types
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan as draw
+from jitter_workshop.tuning.planning import plan_changes as draw
 from jitter_workshop.tuning.setting_types.kinds import Kind
 from jitter_workshop.tuning.tunables.registry import tunables
 from tests import hosttrees

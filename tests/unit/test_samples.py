@@ -54,7 +54,7 @@ def test_only_the_collector_frees_a_chain() -> None:
 
 
 def test_a_block_is_the_mix_of_its_voices() -> None:
-    first, second = audio.block(0), audio.block(audio.BLOCK)
+    first, second = audio.sound_block(0), audio.sound_block(audio.BLOCK)
     assert len(first) == audio.BLOCK
     assert first[0] == 0.0
     late = audio.BLOCK + 7

@@ -18,7 +18,7 @@ from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types import system
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import find, tunables
+from jitter_workshop.tuning.tunables.registry import find_tunable, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -58,7 +58,7 @@ def again(seen: Host) -> Host:
 
 
 def plan(seen: Host, *names: str) -> Plan:
-    return planning.plan(seen, [Wanted(*name.split("=", 1)) for name in names])
+    return planning.plan_changes(seen, [Wanted(*name.split("=", 1)) for name in names])
 
 
 def do(seen: Host, made: Plan, undo: bool = False) -> None:
@@ -85,13 +85,13 @@ def test_staged_waits_for_the_boot_is_not_written_twice_and_goes_away(tmp_path: 
     before = sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*"))
     made = plan(seen, *DEFAULTS)
     do(seen, made)
-    told = find("isolcpus").assess(again(seen))
+    told = find_tunable("isolcpus").assess(again(seen))
     assert (told.state, told.fix, told.value) == ("improve", "reboot", None)
     assert "'isolcpus=managed_irq,domain,6-7' takes effect at the next boot" in told.reason
     assert not plan(again(seen), *DEFAULTS).changes
     do(seen, made, undo=True)
     assert sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*")) == before
-    assert find("isolcpus").assess(again(seen)).fix == "jitter-workshop apply isolcpus"
+    assert find_tunable("isolcpus").assess(again(seen)).fix == "jitter-workshop apply isolcpus"
 
 
 def test_after_the_boot_it_is_in_effect(tmp_path: Path) -> None:
@@ -105,39 +105,41 @@ def test_after_the_boot_it_is_in_effect(tmp_path: Path) -> None:
         line="isolcpus=managed_irq,domain,6-7 nohz_full=6-7 rcu_nocbs=6-7 irqaffinity=0-5 skew_tick=1",
     )
     for name in DEFAULTS:
-        assert find(name).assess(seen).state == "ok", name
+        assert find_tunable(name).assess(seen).state == "ok", name
     assert not plan(seen, *DEFAULTS).changes
 
 
 def test_a_tick_that_the_kernel_cannot_stop_is_not_taken_for_stopped(tmp_path: Path) -> None:
     dropped = host(tmp_path / "a", DEBIAN, line="nohz_full=6-7")
-    told = find("nohz-full").assess(dropped)
+    told = find_tunable("nohz-full").assess(dropped)
     assert told.state == "improve"
     assert "ignored nohz_full=" in told.reason
     without = host(tmp_path / "b", DEBIAN, line="nohz_full=6-7")
     (tmp_path / "b" / hosttrees.CPU / "nohz_full").unlink()
-    told = find("nohz-full").assess(without)
+    told = find_tunable("nohz-full").assess(without)
     assert told.state == "unavailable"
     assert "CONFIG_NO_HZ_FULL" in told.reason
     assert not plan(without, "nohz-full").changes
 
 
 def test_isolcpus_that_the_kernel_dropped(tmp_path: Path) -> None:
-    told = find("isolcpus").assess(host(tmp_path, DEBIAN, line="isolcpus=domain,6-"))
+    told = find_tunable("isolcpus").assess(host(tmp_path, DEBIAN, line="isolcpus=domain,6-"))
     assert told.state == "improve"
     assert "ignored isolcpus=" in told.reason
 
 
 def test_rcu_nocbs_without_a_list_means_all(tmp_path: Path) -> None:
     assert (
-        find("rcu-nocbs").assess(host(tmp_path, {f"{hosttrees.CPU}/possible": "0-7\n"}, line="quiet rcu_nocbs")).state
+        find_tunable("rcu-nocbs")
+        .assess(host(tmp_path, {f"{hosttrees.CPU}/possible": "0-7\n"}, line="quiet rcu_nocbs"))
+        .state
         == "ok"
     )
 
 
 def test_nohz_full_does_the_work_of_rcu_nocbs(tmp_path: Path) -> None:
     seen = host(tmp_path, {**DEBIAN, f"{hosttrees.CPU}/nohz_full": "5-7\n"}, line="nohz_full=5-7")
-    assert find("rcu-nocbs").assess(seen).reason == "nohz_full also moves the RCU callbacks to other CPUs"
+    assert find_tunable("rcu-nocbs").assess(seen).reason == "nohz_full also moves the RCU callbacks to other CPUs"
 
 
 def test_a_parameter_that_the_owner_wrote_is_left_to_the_owner(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_grubby_is_told_exactly_and_read_back_by_files(tmp_path: Path) -> None:
         "--args=isolcpus=managed_irq,domain,6-7",
     )
     assert not plan(again(seen), "isolcpus").changes
-    assert "takes effect at the next boot" in find("isolcpus").assess(again(seen)).reason
+    assert "takes effect at the next boot" in find_tunable("isolcpus").assess(again(seen)).reason
     for c in reversed(made.changes):
         kind_of(c.kind).write(writer, c.path, c.before)
     assert [e.read_text() for e in entries] == before
@@ -215,7 +217,7 @@ def test_boot_entries_that_differ_are_not_touched(tmp_path: Path) -> None:
 
 def test_elsewhere_the_exact_parameters_are_told(tmp_path: Path) -> None:
     seen = host(tmp_path, {"boot/extlinux/extlinux.conf": "x\n"})
-    told = find("isolcpus").assess(seen)
+    told = find_tunable("isolcpus").assess(seen)
     assert told.state == "improve"
     assert "add 'isolcpus=managed_irq,domain,6-7'" in told.fix
     assert "extlinux.conf" in told.fix
@@ -227,7 +229,7 @@ def test_elsewhere_the_exact_parameters_are_told(tmp_path: Path) -> None:
 def test_without_a_housekeeping_cpu_nothing_is_isolated(tmp_path: Path) -> None:
     seen = host(tmp_path, DEBIAN, hot=tuple(range(8)))
     for name in ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity"):
-        assert find(name).assess(seen).state == "unavailable", name
+        assert find_tunable(name).assess(seen).state == "unavailable", name
         assert not plan(seen, name).changes
 
 
@@ -239,15 +241,15 @@ def test_every_boot_parameter_is_staged_once_and_removed(tmp_path: Path, name: s
         hosttrees.write(tmp_path, {f"{hosttrees.CPU}/smt/active": "1\n", f"{hosttrees.CPU}/smt/control": "on\n"})
     made = plan(seen, wanted)
     assert len(made.changes) == 1, made.skipped
-    assert made.changes[0].risk == find(name).risk
+    assert made.changes[0].risk == find_tunable(name).risk
     do(seen, made)
     assert not plan(again(seen), wanted).changes
     words = made.changes[0].after.split()
     booted = host(tmp_path / "booted", DEBIAN, line=" ".join(words))
-    given_now = find(name).assess(booted)
+    given_now = find_tunable(name).assess(booted)
     assert given_now.value == made.changes[0].after or name == "nohz-full", given_now
     do(seen, made, undo=True)
-    assert find(name).assess(again(seen)).state in ("improve", "info")
+    assert find_tunable(name).assess(again(seen)).state in ("improve", "info")
 
 
 @pytest.mark.parametrize("wanted", ["tsc-reliable=never", "preempt=sometimes", "max-cstate=10", "max-cstate=$(id)"])
@@ -274,9 +276,9 @@ def test_modes_of_preemption_that_a_kernel_no_longer_has_are_refused(
 
 
 def test_the_longer_name_is_understood() -> None:
-    assert find("boot:isolcpus") is find("isolcpus")
+    assert find_tunable("boot:isolcpus") is find_tunable("isolcpus")
     with pytest.raises(UsageError):
-        find("boot:governor")
+        find_tunable("boot:governor")
 
 
 PARAMETER = st.from_regex(r"[a-z0-9_.][a-zA-Z0-9_.=,:-]{0,30}", fullmatch=True)

@@ -35,14 +35,14 @@ def machine(root: Path, current: str, available: str, *, flags: str = X86_FLAGS,
 def test_a_clock_that_programs_read_themselves_is_fine(tmp_path: Path, current: str) -> None:
     root = machine(tmp_path, current, f"{current} hpet")
     assert ClockSource().assess(host(root, 3)).state == "ok"
-    assert not planning.plan(host(root, 3), [Wanted("clock-source")]).changes
+    assert not planning.plan_changes(host(root, 3), [Wanted("clock-source")]).changes
 
 
 def test_the_tsc_is_better_than_a_device(tmp_path: Path) -> None:
     root = machine(tmp_path, "hpet", "tsc hpet acpi_pm")
     found = ClockSource().assess(host(root, 3))
     assert (found.state, found.value, found.wanted) == ("improve", "hpet", "tsc")
-    made = planning.plan(host(root, 3), [Wanted("clock-source")])
+    made = planning.plan_changes(host(root, 3), [Wanted("clock-source")])
     assert [(c.path, c.before, c.after, c.risk) for c in made.changes] == [
         (f"{FOLDER}/current_clocksource", "hpet", "tsc", "medium")
     ]
@@ -59,7 +59,7 @@ def test_the_tsc_is_better_than_a_device(tmp_path: Path) -> None:
 def test_a_tsc_that_is_not_to_be_trusted_is_left_alone(tmp_path: Path, available: str, flags: str, reason: str) -> None:
     root = machine(tmp_path, "hpet", available, flags=flags)
     assert ClockSource().assess(host(root, 3)).state == "info"
-    assert reason in planning.plan(host(root, 3), [Wanted("clock-source")]).skipped[0].reason
+    assert reason in planning.plan_changes(host(root, 3), [Wanted("clock-source")]).skipped[0].reason
 
 
 @pytest.mark.parametrize(

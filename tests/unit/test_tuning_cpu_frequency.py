@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.ordering import facts, ordered
+from jitter_workshop.tuning.ordering import ordered, ordering_facts
 from jitter_workshop.tuning.tunables.cpu_frequency import (
     Boost,
     EnergyBias,
@@ -33,7 +33,7 @@ def host(root: Path, *hot: int) -> Host:
 
 def plan(root: Path, *words: str, hot: tuple[int, ...] = (3,)) -> Plan:
     wanted = [Wanted(name, value if equals else None) for name, equals, value in (w.partition("=") for w in words)]
-    return planning.plan(host(root, *hot), wanted)
+    return planning.plan_changes(host(root, *hot), wanted)
 
 
 def writes(made: Plan) -> list[tuple[str, str, str]]:
@@ -77,7 +77,7 @@ def test_the_preference_is_written_after_the_governor_that_displaces_it_and_only
         ("governor", "energy_performance_preference"),
     ]
     # On the way back the driver takes another preference only under another governor.
-    back = ordered([facts(c.path, c.kind, c.before) for c in reversed(made.changes)])
+    back = ordered([ordering_facts(c.path, c.kind, c.before) for c in reversed(made.changes)])
     assert made.changes[::-1][back[0]].path.endswith("/scaling_governor")
 
 

@@ -26,7 +26,7 @@ def host(root: Path, *hot: int) -> Host:
 
 def plan(root: Path, word: str, hot: tuple[int, ...] = (3,)) -> Plan:
     name, equals, value = word.partition("=")
-    return planning.plan(host(root, *hot), [Wanted(name, value if equals else None)])
+    return planning.plan_changes(host(root, *hot), [Wanted(name, value if equals else None)])
 
 
 def disabled(made: Plan) -> list[str]:

@@ -33,7 +33,7 @@ def assess(root: Path, *hot: int) -> Assessment:
 
 def plan(root: Path, word: str, *hot: int) -> Plan:
     name, equals, value = word.partition("=")
-    return planning.plan(host(root, *hot), [Wanted(name, value if equals else None)])
+    return planning.plan_changes(host(root, *hot), [Wanted(name, value if equals else None)])
 
 
 def writes(made: Plan) -> list[tuple[str, str, str]]:
@@ -315,7 +315,7 @@ def test_without_its_idle_siblings_a_core_is_isolated_by_its_first_thread(tmp_pa
     }
     root = write(cores(tmp_path), hosttrees.cgroup2(files=groups))
     wanted = [Wanted("smt"), Wanted("isolation")]
-    alone = planning.plan(host(root, 2, 3, 4, 5), wanted[1:])
-    both = planning.plan(host(root, 2, 3, 4, 5), wanted)
+    alone = planning.plan_changes(host(root, 2, 3, 4, 5), wanted[1:])
+    both = planning.plan_changes(host(root, 2, 3, 4, 5), wanted)
     listed = [[c.after for c in made.changes if c.path.endswith("cpuset.cpus")] for made in (alone, both)]
     assert listed == [["2-5"], ["2,4"]]

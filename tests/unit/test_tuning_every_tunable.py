@@ -16,9 +16,9 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.tuning.base import Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import owned, plan
+from jitter_workshop.tuning.planning import owned, plan_changes
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import HEADINGS, heading, tunables
+from jitter_workshop.tuning.tunables.registry import HEADINGS, tunable_heading, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -80,7 +80,7 @@ def test_each_tunable_has_a_title_and_a_reason_in_their_limits(tunable: Tunable)
     assert tunable.document
     assert tunable.risk in ("low", "medium", "high")
     assert tunable.when in ("runtime", "boot", "host", "report")
-    assert heading(tunable) not in HEADINGS, "its family has a heading"
+    assert tunable_heading(tunable) not in HEADINGS, "its family has a heading"
     if tunable.when in ("host", "report"):
         assert not tunable.changes_host
     if tunable.default is not None:
@@ -122,7 +122,7 @@ def test_a_check_that_can_be_better_can_be_planned(name: str, host_tree: Tree) -
     host = read_once(host_tree(name))
     for tunable in EVERY:
         if tunable.changes_host and tunable.when == "runtime" and tunable.assess(host).state == "improve":
-            drawn = plan(host, [Wanted(tunable.id)])
+            drawn = plan_changes(host, [Wanted(tunable.id)])
             assert drawn.changes, f"{tunable.id} is to be better, but {drawn.skipped}"
 
 
@@ -131,7 +131,7 @@ def test_a_check_that_can_be_better_can_be_planned(name: str, host_tree: Tree) -
 def test_written_and_given_back(tunable: Tunable, name: str, host_tree: Tree, tmp_path: Path) -> None:
     before = host_tree(name)
     try:
-        drawn = plan(read_once(before), [Wanted(tunable.id)])
+        drawn = plan_changes(read_once(before), [Wanted(tunable.id)])
     except UsageError:
         return
     if not drawn.changes or any(change.kind not in ON_FILES for change in drawn.changes):
@@ -145,7 +145,7 @@ def test_written_and_given_back(tunable: Tunable, name: str, host_tree: Tree, tm
         assert kind_of(change.kind).same(
             kind_of(change.kind).read(HostRoot(root), change.path).text or "", change.after
         )
-    assert not plan(host_of(root), [Wanted(tunable.id)]).changes
+    assert not plan_changes(host_of(root), [Wanted(tunable.id)]).changes
     for change in reversed(drawn.changes):
         kind_of(change.kind).write(writer, change.path, change.before)
     assert contents(root) == contents(before)
@@ -180,7 +180,7 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_a_reason(
         raise Unavailable("it cannot be read: no such file")
 
     monkeypatch.setattr(type(tunable), "stays", gone)
-    found = plan(host, (Wanted(tunable.id),))
+    found = plan_changes(host, (Wanted(tunable.id),))
     assert found.changes == ()
     assert [(one.tunable, one.reason) for one in found.skipped] == [(tunable.id, "it cannot be read: no such file")]
 
@@ -228,7 +228,7 @@ def test_a_feature_of_x86_alone_is_named_as_such_on_other_processors(
         if value is not None and not tunable.values:
             continue
         for once in (False, True) if tunable.when == "boot" else (False,):
-            made = plan(host, [Wanted(tunable.id, value, once)])
+            made = plan_changes(host, [Wanted(tunable.id, value, once)])
             assert not made.changes
             assert [skipped.reason for skipped in made.skipped] == [
                 "only x86 processors have this; this processor is aarch64"

@@ -17,10 +17,10 @@ from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.planning import plan_changes
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.interrupts import FIXED, in_cpus, mask_like, refuses
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from tests import hosttrees
 from tests.madekernel import MadeKernel
 from tests.unit.test_tuning_tasks_and_groups import round_trip, wanted
@@ -67,16 +67,16 @@ def test_interrupts_are_held_where_most_that_arrived_on_hot_cpus_cannot_move(
     }
     host = board(tmp_path)
     hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
-    said = find("irq-affinity").held(host)
+    said = find_tunable("irq-affinity").held(host)
     share = "52 % of the device interrupts on CPU 1 came from nvme0q1, which cannot be moved"
     assert said == (share if held else "")
     # Status and the chapter's first step say the same as home, too, beside the interrupts that can be moved.
-    reason = find("irq-affinity").assess(host).reason
+    reason = find_tunable("irq-affinity").assess(host).reason
     assert reason.startswith(
         "1 interrupt can be moved off CPU 1; none of these arrive there now; 1 cannot be moved and "
     )
     assert reason.endswith(f"; {share}") is held
-    assert find("irqbalance").held(host) == ""
+    assert find_tunable("irqbalance").held(host) == ""
 
 
 def test_several_busy_interrupts_that_stay_are_counted_and_the_busiest_is_named(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_several_busy_interrupts_that_stay_are_counted_and_the_busiest_is_named(
     }
     host = board(tmp_path)
     hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
-    assert find("irq-affinity").held(host).endswith("came from 2 that cannot be moved, most from nvme0q1")
+    assert find_tunable("irq-affinity").held(host).endswith("came from 2 that cannot be moved, most from nvme0q1")
 
 
 @pytest.mark.parametrize("timer", ["arch_timer", "riscv-timer"])
@@ -98,17 +98,17 @@ def test_the_timer_of_a_cpu_is_no_device_that_holds_interrupts(timer: str, tmp_p
         "24": ((500, 30), "ITS-MSI 524288 Edge      eth0-rx-0"),
     }
     hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
-    assert find("irq-affinity").held(host) == ""
+    assert find_tunable("irq-affinity").held(host) == ""
     assert {c.path for c in wanted(tmp_path, "1", "irq-affinity") if c.path.startswith("/proc/irq/")} == {
         "/proc/irq/default_smp_affinity",
         "/proc/irq/24/smp_affinity_list",
     }
-    assert find("irq-affinity").assess(host).reason.startswith("1 interrupt can be moved off CPU 1;")
+    assert find_tunable("irq-affinity").assess(host).reason.startswith("1 interrupt can be moved off CPU 1;")
 
 
 def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
-    assessed = find("irq-affinity").assess(host)
+    assessed = find_tunable("irq-affinity").assess(host)
     assert assessed.state == "improve"
     assert assessed.value == "4 may use hot CPUs"
     assert assessed.reason.startswith(
@@ -121,14 +121,14 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
         "/proc/irq/25/smp_affinity_list": ("1", "0"),
     }
     # An interrupt that is known to refuse is told, and tried only when asked for.
-    (told,) = plan(host, [Wanted("irq-affinity")]).skipped
+    (told,) = plan_changes(host, [Wanted("irq-affinity")]).skipped
     assert told.partly
     assert told.reason.startswith("2 of 5 settings cannot be changed: every CPU has an")
-    every = plan(host, [Wanted("irq-affinity", "all")])
+    every = plan_changes(host, [Wanted("irq-affinity", "all")])
     assert {c.path for c in every.changes} - set(changes) == {f"/proc/irq/{n}/smp_affinity_list" for n in (0, 26)}
     assert every.skipped == ()
     with pytest.raises(UsageError, match="irq-affinity cannot be 'few'"):
-        plan(host, [Wanted("irq-affinity", "few")])
+        plan_changes(host, [Wanted("irq-affinity", "few")])
 
 
 def test_an_interrupt_that_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_an_interrupt_that_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Pat
     kernel = MadeKernel(tmp_path)
     for change in wanted(tmp_path, "1", "irq-affinity"):
         kind_of(change.kind).write(kernel, change.path, change.after)
-    assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
+    assessed = find_tunable("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
     assert assessed.state == "ok"
     assert "2 cannot be moved" in assessed.reason
-    (told,) = plan(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted("irq-affinity")]).skipped
+    (told,) = plan_changes(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted("irq-affinity")]).skipped
     assert not told.partly
     assert told.reason.startswith("nothing to do: 2 of 2")
 
@@ -150,7 +150,7 @@ def test_a_file_that_the_kernel_shows_read_only_is_not_tried(tmp_path: Path) -> 
     told = {"format_version": 1, "read_only": ["/proc/irq/24/smp_affinity_list"]}
     (tmp_path / "RECORDING.json").write_text(json.dumps(told))
     assert "/proc/irq/24/smp_affinity_list" not in {c.path for c in wanted(tmp_path, "1", "irq-affinity")}
-    assessed = find("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
+    assessed = find_tunable("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
     # If the kernel marks its own interrupts, names mean nothing any more.
     assert "1 cannot be moved" in assessed.reason
     assert FIXED in assessed.reason
@@ -213,7 +213,7 @@ def test_workqueues_leave_the_hot_cpus_and_come_back(tmp_path: Path) -> None:
 def test_masks_are_told_as_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
     for ident, value in (("workqueue-mask", "CPUs 0-1, CPU 1"), ("rps-xps", "CPU 1, CPUs 0-1")):
-        check = find(ident).judge(host)
+        check = find_tunable(ident).judge(host)
         assert (check.state, check.value, check.wanted) == ("improve", value, "CPU 0")
     assert in_cpus("no mask") == "no mask"
     assert in_cpus("0") == "no CPU"
@@ -257,12 +257,15 @@ def test_a_card_behind_the_kernels_link_is_reached_and_no_other_link_is(tmp_path
 
 def test_cards_and_polling_are_told(tmp_path: Path) -> None:
     host = board(tmp_path)
-    card = find("network-card").assess(host)
+    card = find_tunable("network-card").assess(host)
     assert card.state == "info"
     assert "ethtool -c eth0" in card.reason
     (tmp_path / "sys/class/net/eth0/napi_defer_hard_irqs").write_text("2\n")
-    assert "eth0 interrupts again after 2" in find("napi").assess(host).reason
-    assert find("rps-xps").assess(Host(HostRoot(tmp_path / "proc"), CpuSet((1,)), host.topology)).state == "unavailable"
+    assert "eth0 interrupts again after 2" in find_tunable("napi").assess(host).reason
+    assert (
+        find_tunable("rps-xps").assess(Host(HostRoot(tmp_path / "proc"), CpuSet((1,)), host.topology)).state
+        == "unavailable"
+    )
 
 
 def irqbalance(root: Path, *, systemd: bool, settings: str = "") -> Host:
@@ -278,15 +281,15 @@ def irqbalance(root: Path, *, systemd: bool, settings: str = "") -> Host:
 
 def test_irqbalance_is_stopped_only_by_systemd(tmp_path: Path) -> None:
     with_systemd = irqbalance(tmp_path / "a", systemd=True)
-    assert find("irqbalance").assess(with_systemd).state == "improve"
+    assert find_tunable("irqbalance").assess(with_systemd).state == "improve"
     (change,) = wanted(tmp_path / "a", "1", "irqbalance")
     assert (change.path, change.before, change.after) == ("systemd(irqbalance.service)", "active", "inactive")
     without = irqbalance(tmp_path / "b", systemd=False)
-    assessed = find("irqbalance").assess(without)
+    assessed = find_tunable("irqbalance").assess(without)
     assert assessed.state == "info"
     assert "process 400" in assessed.fix
     with pytest.raises(Unavailable, match="systemd does not run"):
-        find("irqbalance").writes(without, None)
+        find_tunable("irqbalance").writes(without, None)
 
 
 @pytest.mark.parametrize(
@@ -299,28 +302,28 @@ def test_irqbalance_is_stopped_only_by_systemd(tmp_path: Path) -> None:
     ],
 )
 def test_irqbalance_may_run_where_it_leaves_the_hot_cpus_alone(tmp_path: Path, settings: str, state: str) -> None:
-    assert find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings)).state == state
+    assert find_tunable("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings)).state == state
 
 
 def test_a_mask_that_irqbalance_cannot_read_leaves_no_isolated_cpu_alone(tmp_path: Path) -> None:
     host = irqbalance(tmp_path, systemd=True, settings="IRQBALANCE_BANNED_CPUS=1-1\n")
     hosttrees.write(tmp_path, {"sys/devices/system/cpu/isolated": "1\n"})
-    assert find("irqbalance").assess(host).state == "improve"
-    assert find("irqbalance").writes(host, None)
+    assert find_tunable("irqbalance").assess(host).state == "improve"
+    assert find_tunable("irqbalance").writes(host, None)
 
 
 @pytest.mark.parametrize("mask", ["", "IRQBALANCE_BANNED_CPUS=1\n"])
 def test_the_advice_for_irqbalance_removes_a_mask_that_hides_the_list(tmp_path: Path, mask: str) -> None:
     settings = f"IRQBALANCE_BANNED_CPULIST=1\n{mask}" if mask else "IRQBALANCE_BANNED_CPULIST=0\n"
-    assessed = find("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings))
+    assessed = find_tunable("irqbalance").assess(irqbalance(tmp_path, systemd=True, settings=settings))
     assert assessed.state == "improve"
     assert assessed.fix.endswith("/etc/default/irqbalance, without its mask" if mask else "/etc/default/irqbalance")
 
 
 def test_without_irqbalance_nothing_is_to_be_done(tmp_path: Path) -> None:
     host = board(tmp_path)
-    assert find("irqbalance").assess(host).state == "unavailable"
+    assert find_tunable("irqbalance").assess(host).state == "unavailable"
     hosttrees.write(tmp_path, hosttrees.task(1, "init"))
     host = Host(HostRoot(tmp_path), CpuSet((1,)))
-    assert find("irqbalance").assess(host).state == "ok"
-    assert find("irqbalance").writes(host, None) == ()
+    assert find_tunable("irqbalance").assess(host).state == "ok"
+    assert find_tunable("irqbalance").writes(host, None) == ()

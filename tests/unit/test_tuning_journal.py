@@ -52,7 +52,7 @@ def written(n: int = 1) -> dict[str, Any]:
 
 
 def parsed(*records: dict[str, Any], tail: bytes = b"") -> journal.Journal:
-    return journal.parse(ID, b"".join(map(journal.encode, records)) + tail)
+    return journal.parse_journal(ID, b"".join(map(journal.encode_record, records)) + tail)
 
 
 @given(
@@ -61,36 +61,36 @@ def parsed(*records: dict[str, Any], tail: bytes = b"") -> journal.Journal:
     )
 )
 def test_a_written_record_is_read_back(record: dict[str, Any]) -> None:
-    line = journal.encode(record)
+    line = journal.encode_record(record)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    assert journal.decode(line) == record
+    assert journal.decode_record(line) == record
     assert json.loads(line) | {"crc32": None} == record | {"crc32": None}
 
 
 @given(st.integers(0, 400), st.integers(1, 255))
 def test_any_flipped_byte_is_found(place: int, change: int) -> None:
-    line = bytearray(journal.encode(intent()))
+    line = bytearray(journal.encode_record(intent()))
     place %= len(line) - 1
     line[place] ^= change
     if b"\n" in line[:-1]:
         return
     with pytest.raises(ValueError, match="checksum"):
-        journal.decode(bytes(line))
+        journal.decode_record(bytes(line))
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(data: bytes) -> None:
-    read = journal.parse(ID, data)
+    read = journal.parse_journal(ID, data)
     assert read.whole <= len(data)
     assert not read.entries
 
 
 @given(st.integers(0, 2000))
 def test_a_journal_cut_anywhere_tells_only_whole_lines(length: int) -> None:
-    lines = [journal.encode(record) for record in (header(), intent(1), written(1), intent(2), written(2))]
+    lines = [journal.encode_record(record) for record in (header(), intent(1), written(1), intent(2), written(2))]
     data = b"".join(lines)[:length]
-    read = journal.parse(ID, data)
+    read = journal.parse_journal(ID, data)
     assert not read.problems
     assert read.whole == sum(len(line) for line in lines if data.startswith(b"".join(lines[: lines.index(line) + 1])))
     assert all(entry.state in ("intent", "written") for entry in read.entries.values())
@@ -140,8 +140,8 @@ def test_an_intent_twice_is_damage() -> None:
 
 
 def test_a_damaged_middle_does_not_hide_the_rest() -> None:
-    data = journal.encode(header()) + b'{"record":"intent"}\n' + journal.encode(intent(2))
-    read = journal.parse(ID, data)
+    data = journal.encode_record(header()) + b'{"record":"intent"}\n' + journal.encode_record(intent(2))
+    read = journal.parse_journal(ID, data)
     (problem,) = read.problems
     assert problem.split(": ") == ["line 2 is damaged", "the record's checksum is wrong"]
     assert list(read.entries) == [2]
@@ -165,7 +165,7 @@ def host(tmp_path: Path, **files: bytes) -> HostRoot:
 
 
 def lines(*records: dict[str, Any]) -> bytes:
-    return b"".join(map(journal.encode, records))
+    return b"".join(map(journal.encode_record, records))
 
 
 def test_no_journal_is_nothing_applied(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_stack_that_is_asked_for_again_is_read_anew_if_a_journal_or_the_boot_c
     first[0]["value"] = "changed by a caller"
     with monkeypatch.context() as patched:
         active = journal.active(root)
-        patched.setattr(journal, "parse", lambda *_: pytest.fail("parsed twice"))
+        patched.setattr(journal, "parse_journal", lambda *_: pytest.fail("parsed twice"))
         assert journal.applied_tunables(root) == ({"id": "stat-interval", "value": ""},)
         assert journal.active(root) == active
     file.write_bytes(lines(header(), intent(1), written(1), thp, written(2)))
@@ -247,8 +247,8 @@ def test_a_journal_of_too_many_writes_is_not_cut_where_reading_stopped(
     tail: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "MAX_ENTRIES", 3)
-    data = b"".join(map(journal.encode, [header(), *(intent(n) for n in range(1, 9))])) + tail
-    found = journal.parse(ID, data)
+    data = b"".join(map(journal.encode_record, [header(), *(intent(n) for n in range(1, 9))])) + tail
+    found = journal.parse_journal(ID, data)
     assert found.whole == len(data)
     assert len(found.entries) == 4
     assert any(problem.startswith("the journal has more than 3 writes") for problem in found.problems)

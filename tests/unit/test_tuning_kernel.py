@@ -18,7 +18,7 @@ from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.memory import Writeback
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from jitter_workshop.tuning.tunables.scheduler import RtThrottling
 from jitter_workshop.tuning.tunables.watchdogs import Watchdogs
 from jitter_workshop.tuning.writer import HostWriter
@@ -82,7 +82,7 @@ def box(root: Path, changed: dict[str, str] | None = None, hot: tuple[int, ...] 
 def writes(host: Host, wanted: str) -> dict[str, str]:
     """Path → what would be written for ``ID`` or ``ID=VALUE``."""
     name, equals, value = wanted.partition("=")
-    found = planning.plan(host, [Wanted(name, value if equals else None)])
+    found = planning.plan_changes(host, [Wanted(name, value if equals else None)])
     return {c.path: c.after for c in found.changes}
 
 
@@ -148,10 +148,10 @@ GOOD: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_improve_as_booted_and_ok_when_good(tmp_path: Path, name: str) -> None:
-    before = find(name).assess(box(tmp_path / "booted"))
+    before = find_tunable(name).assess(box(tmp_path / "booted"))
     assert (before.state, before.fix) == ("improve", f"jitter-workshop apply {name}"), before
     good = box(tmp_path / "good", GOOD[name])
-    after = find(name).assess(good)
+    after = find_tunable(name).assess(good)
     assert after.state == "ok", after
     assert writes(good, name) == {}
 
@@ -206,7 +206,7 @@ def test_watchdogs_that_are_off_are_left_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*sorted(GOOD), "rt-throttling", "deadline-server", "timer-migration", "preempt-mode"])
 @pytest.mark.parametrize("damage", ["", "\x00\x01\x02 nonsense\n\x1b[2J", "[", "99999999999999999999999", "1 2 3"])
 def test_damaged_files_are_told_and_not_written(tmp_path: Path, name: str, damage: str) -> None:
-    tunable = find(name)
+    tunable = find_tunable(name)
     root = tmp_path
     hosttrees.small(root, 3)
     hosttrees.write(root, dict.fromkeys(AS_BOOTED, damage))
@@ -219,7 +219,7 @@ def test_damaged_files_are_told_and_not_written(tmp_path: Path, name: str, damag
 def test_missing_files_are_unavailable_with_a_reason(host_tree: Callable[[str], Path]) -> None:
     host = Host(HostRoot(host_tree("small3")), CpuSet((2,)))
     for name in [*GOOD, "rt-throttling", "deadline-server", "preempt-mode"]:
-        told = find(name).assess(host)
+        told = find_tunable(name).assess(host)
         assert told.state == "unavailable", name
         assert told.reason
 
@@ -291,17 +291,17 @@ def test_the_chosen_preemption(tmp_path: Path, text: str, chosen: str | None) ->
 
 
 def test_flushers_are_kept_away_by_their_mask_and_made_rare_only_without_one(tmp_path: Path) -> None:
-    hot = find("writeback").assess(box(tmp_path / "hot"))
+    hot = find_tunable("writeback").assess(box(tmp_path / "hot"))
     assert (hot.state, "workqueue-mask keeps them off" in hot.reason) == ("info", True)
     assert writes(box(tmp_path / "hot"), "writeback") == {}
-    away = find("writeback").assess(box(tmp_path / "away", {"cpumask": "3\n"}))
+    away = find_tunable("writeback").assess(box(tmp_path / "away", {"cpumask": "3\n"}))
     assert (away.state, away.reason) == ("ok", "the flushers stay off the hot CPUs")
     without = box(tmp_path / "without")
     (tmp_path / "without/sys/devices/virtual/workqueue/writeback/cpumask").unlink()
-    assert find("writeback").assess(without).state == "improve"
+    assert find_tunable("writeback").assess(without).state == "improve"
     assert writes(without, "writeback") == {f"/{VM}/dirty_writeback_centisecs": "1500"}
     rare = box(tmp_path / "rare", {"dirty_writeback_centisecs": "1500\n"})
-    assert find("writeback").assess(rare).state == "ok"
+    assert find_tunable("writeback").assess(rare).state == "ok"
 
 
 INSTANCES = "sys/kernel/tracing/instances"
@@ -317,12 +317,12 @@ def test_tracing_of_another_buffer_is_found_and_planned_off(tmp_path: Path) -> N
     host = box(tmp_path, IDLE)
     instance(tmp_path, "idle")
     instance(tmp_path, "idle-too", tracer="nop", on="0", events="X")
-    assert find("tracing").assess(host).state == "ok"
+    assert find_tunable("tracing").assess(host).state == "ok"
     instance(tmp_path, "functions", tracer="function_graph")
     instance(tmp_path, "paused", tracer="function", on="0")
     instance(tmp_path, "some", events="X")
     instance(tmp_path, "all", events="1")
-    assert find("tracing").assess(host).state == "improve"
+    assert find_tunable("tracing").assess(host).state == "improve"
     assert writes(host, "tracing") == {
         f"/{INSTANCES}/functions/current_tracer": "nop",
         f"/{INSTANCES}/functions/tracing_on": "0",

@@ -16,7 +16,7 @@ from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.boot import BY_TICKLESS
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from jitter_workshop.tuning.tunables.single import not_permitted, read_value
 from tests import hosttrees
 
@@ -66,21 +66,21 @@ def test_the_deadline_server_has_taken_the_place_of_throttling(
     tmp_path: Path, release: str, options: list[str], throttles: bool
 ) -> None:
     seen = host(tmp_path, LIMIT | config(*options, release=release), release=release)
-    told = find("rt-throttling").assess(seen)
+    told = find_tunable("rt-throttling").assess(seen)
     assert told.state == ("ok" if throttles else "info")
     assert ("does not use this limit to throttle real-time" in told.reason) is not throttles
     assert told.value == "950000 µs of 1000000 µs"
 
 
 def test_a_kernel_whose_build_is_not_shown_is_taken_to_throttle(tmp_path: Path) -> None:
-    assert find("rt-throttling").assess(host(tmp_path, LIMIT)).state == "ok"
+    assert find_tunable("rt-throttling").assess(host(tmp_path, LIMIT)).state == "ok"
 
 
 # Settings of debugfs alone --------------------------------------------------------------------------------------------
 
 
 def assess(root: Path, name: str, files: dict[str, str], line: str = "quiet") -> Assessment:
-    return find(name).assess(host(root, files, line=line))
+    return find_tunable(name).assess(host(root, files, line=line))
 
 
 @pytest.mark.parametrize("name", ["deadline-server", "preempt-mode"])
@@ -130,7 +130,7 @@ def test_not_even_root_is_said_to_root_alone(user: int, expected: str, monkeypat
     with pytest.raises(Unavailable) as told:
         read_value(HostRoot(), "/sys/kernel/x")
     assert expected in told.value.reason
-    assert expected in find("tracing").assess(Host(HostRoot(), CpuSet((0,)))).reason
+    assert expected in find_tunable("tracing").assess(Host(HostRoot(), CpuSet((0,)))).reason
 
 
 def test_the_reader_of_a_recording_is_not_taken_for_its_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_capabilities_that_are_not_shown_are_none(status: str | None, monkeypatc
 
 def locked(monkeypatch: pytest.MonkeyPatch, effective: int, limit: int = 64 << 10, user: int = 0) -> Assessment:
     place = live(monkeypatch, f"CapEff:\t{effective:016x}\n", limit, user)
-    return find("locked-memory").assess(Host(place, CpuSet((0,))))
+    return find_tunable("locked-memory").assess(Host(place, CpuSet((0,))))
 
 
 def test_root_without_the_capability_has_the_limits_of_other_users(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,10 +197,10 @@ def test_callbacks_stay_where_the_kernel_cannot_move_them(tmp_path: Path) -> Non
     without, tree = config("# CONFIG_RCU_NOCB_CPU is not set"), DEBIAN
     for name, more in (("a", {}), ("b", {f"{hosttrees.CPU}/nohz_full": "3\n"})):
         seen = host(tmp_path / name, tree | without | more, line="rcu_nocbs=3 nohz_full=3")
-        told = find("rcu-nocbs").assess(seen)
+        told = find_tunable("rcu-nocbs").assess(seen)
         assert told.state == "unavailable", told
         assert "CONFIG_RCU_NOCB_CPU" in told.reason
-        made = planning.plan(seen, [Wanted("rcu-nocbs")])
+        made = planning.plan_changes(seen, [Wanted("rcu-nocbs")])
         assert made.changes == ()
         assert "CONFIG_RCU_NOCB_CPU" in made.skipped[0].reason
 
@@ -208,11 +208,11 @@ def test_callbacks_stay_where_the_kernel_cannot_move_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize("build", [{}, config("CONFIG_RCU_NOCB_CPU=y")], ids=["not shown", "built in"])
 def test_callbacks_are_moved_where_it_can_or_may_be_able_to(tmp_path: Path, build: dict[str, str]) -> None:
     as_booted = host(tmp_path / "a", DEBIAN | build)
-    assert find("rcu-nocbs").assess(as_booted).state == "improve"
-    assert [c.after for c in planning.plan(as_booted, [Wanted("rcu-nocbs")]).changes] == ["rcu_nocbs=3"]
-    assert find("rcu-nocbs").assess(host(tmp_path / "b", DEBIAN | build, line="rcu_nocbs=3")).state == "ok"
+    assert find_tunable("rcu-nocbs").assess(as_booted).state == "improve"
+    assert [c.after for c in planning.plan_changes(as_booted, [Wanted("rcu-nocbs")]).changes] == ["rcu_nocbs=3"]
+    assert find_tunable("rcu-nocbs").assess(host(tmp_path / "b", DEBIAN | build, line="rcu_nocbs=3")).state == "ok"
     tickless = DEBIAN | build | {f"{hosttrees.CPU}/nohz_full": "3\n"}
-    told = find("rcu-nocbs").assess(host(tmp_path / "c", tickless, line="nohz_full=3"))
+    told = find_tunable("rcu-nocbs").assess(host(tmp_path / "c", tickless, line="nohz_full=3"))
     assert (told.state, told.reason) == ("ok", BY_TICKLESS)
 
 
@@ -222,6 +222,6 @@ def test_callbacks_are_moved_where_it_can_or_may_be_able_to(tmp_path: Path, buil
 )
 def test_isolation_without_managed_interrupts_says_so(tmp_path: Path, line: str, missing: bool) -> None:
     seen = host(tmp_path, DEBIAN | {f"{hosttrees.CPU}/isolated": "3\n"}, line=line)
-    told = find("isolcpus").assess(seen)
+    told = find_tunable("isolcpus").assess(seen)
     assert told.state == "ok"
     assert ("without the flag managed_irq" in told.reason) is missing

@@ -14,7 +14,7 @@ from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees
 
@@ -22,7 +22,7 @@ Trees = Callable[[str], Path]
 
 
 def assess(name: str, root: Path, hot: tuple[int, ...] = (1,)) -> Assessment:
-    return find(name).assess(Host(HostRoot(root), CpuSet(hot)))
+    return find_tunable(name).assess(Host(HostRoot(root), CpuSet(hot)))
 
 
 def test_a_guest_names_the_settings_of_its_owner(host_tree: Trees) -> None:
@@ -137,8 +137,8 @@ def test_protections_are_reported_and_never_changed(tmp_path: Path) -> None:
     assert assess("aslr", tmp_path).value == "on"
     assert assess("split-lock", tmp_path).value == "on"
     for name in ("mitigations", "aslr", "split-lock", "audit", "cpu-max", "hypervisor", "services"):
-        assert not find(name).changes_host
-        assert not planning.plan(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted(name)]).changes
+        assert not find_tunable(name).changes_host
+        assert not planning.plan_changes(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted(name)]).changes
 
 
 def with_services(root: Path, *names: str, init: str = "systemd", active: tuple[str, ...] = ()) -> Path:
@@ -161,7 +161,7 @@ def test_tuners_are_stopped_where_systemd_runs_the_host(tmp_path: Path) -> None:
     told = assess("competing-tuners", root)
     assert (told.state, told.value) == ("improve", "tuned, tlp")
     assert told.fix == "jitter-workshop apply competing-tuners"
-    found = planning.plan(Host(HostRoot(root), CpuSet((1,))), [Wanted("competing-tuners")]).changes
+    found = planning.plan_changes(Host(HostRoot(root), CpuSet((1,))), [Wanted("competing-tuners")]).changes
     assert [(c.path, c.before, c.after, c.kind) for c in found] == [
         ("systemd(tuned.service)", "active", "inactive", "unit")
     ]
@@ -171,7 +171,7 @@ def test_elsewhere_the_command_is_told(tmp_path: Path) -> None:
     root = with_services(tmp_path, "tuned", "dockerd", init="runit")
     told = assess("competing-tuners", root)
     assert told.fix == "sv stop tuned"
-    skipped = planning.plan(Host(HostRoot(root), CpuSet((1,))), [Wanted("competing-tuners")]).skipped
+    skipped = planning.plan_changes(Host(HostRoot(root), CpuSet((1,))), [Wanted("competing-tuners")]).skipped
     assert "sv stop tuned" in skipped[0].reason
     assert "sv stop docker" in assess("services", root).reason
 

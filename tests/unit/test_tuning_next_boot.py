@@ -14,7 +14,7 @@ from jitter_workshop.tuning import planning
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.status import find_drift
-from jitter_workshop.tuning.tunables.registry import find, for_one_boot, parse_wanted, tunables
+from jitter_workshop.tuning.tunables.registry import find_tunable, parse_wanted, set_for_one_boot, tunables
 from jitter_workshop.tuning.writer import HostWriter
 from tests import hosttrees, madegrub
 
@@ -29,7 +29,7 @@ def host(root: Path) -> Host:
 
 
 def plan(root: Path, *words: str) -> Plan:
-    return planning.plan(host(root), parse_wanted(words))
+    return planning.plan_changes(host(root), parse_wanted(words))
 
 
 def do(root: Path, made: Plan, undo: bool = False) -> None:
@@ -76,7 +76,7 @@ def test_status_tells_waiting_from_used(tmp_path: Path) -> None:
     madegrub.box(tmp_path)
     made = plan(tmp_path, "once:nohz-full", "once:rcu-nocbs")
     do(tmp_path, made)
-    told = find("nohz-full").assess(host(tmp_path))
+    told = find_tunable("nohz-full").assess(host(tmp_path))
     assert (told.state, told.fix) == ("improve", "reboot")
     assert "'nohz_full=6-7' takes effect at the next boot only" in told.reason
 
@@ -87,17 +87,17 @@ def test_status_tells_waiting_from_used(tmp_path: Path) -> None:
         f"{hosttrees.CPU}/nohz_full": "6-7\n",
     }
     hosttrees.write(tmp_path, booted)
-    told = find("nohz-full").assess(host(tmp_path))
+    told = find_tunable("nohz-full").assess(host(tmp_path))
     assert told.state == "ok"
     assert told.reason.endswith("; for this boot only")
     assert not plan(tmp_path, "once:nohz-full").changes
     keeping = plan(tmp_path, "nohz-full", "rcu-nocbs")
     assert [c.kind for c in keeping.changes] == ["grub", "grub"], keeping.skipped
-    assert all(find_drift(host(tmp_path), find(c.tunable), [c]) is None for c in made.changes)
+    assert all(find_drift(host(tmp_path), find_tunable(c.tunable), [c]) is None for c in made.changes)
 
     # And the boot after that.
     hosttrees.write(tmp_path, {"proc/cmdline": "quiet\n", f"{hosttrees.CPU}/nohz_full": "(null)\n"})
-    told = find("nohz-full").assess(host(tmp_path))
+    told = find_tunable("nohz-full").assess(host(tmp_path))
     assert (told.state, told.fix) == ("improve", "jitter-workshop apply nohz-full")
     assert told.reason.endswith("; its entry for one boot is not chosen for the next boot")
     again = plan(tmp_path, "once:nohz-full", "once:rcu-nocbs")
@@ -214,10 +214,10 @@ def test_other_boot_loaders_are_told_the_commands(tmp_path: Path) -> None:
 def test_words() -> None:
     assert parse_wanted(["once:max-cstate=1"]) == (Wanted("max-cstate", "1", once=True),)
     assert str(Wanted("max-cstate", "1", once=True)) == "once:max-cstate=1"
-    once = for_one_boot(parse_wanted(["governor", "boot:nohz-full", "once:isolcpus"]))
+    once = set_for_one_boot(parse_wanted(["governor", "boot:nohz-full", "once:isolcpus"]))
     assert tuple(map(str, once)) == ("governor", "once:nohz-full", "once:isolcpus")
     for words in (["once:governor"], ["once:nohz-full", "nohz-full"], ["once:"]):
         with pytest.raises(UsageError):
             parse_wanted(words)
     with pytest.raises(UsageError, match="is a boot parameter"):
-        for_one_boot(parse_wanted(["governor"]))
+        set_for_one_boot(parse_wanted(["governor"]))

@@ -7,45 +7,45 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.tuning.ordering import OrderingFacts, cannot_without, facts, ordered
+from jitter_workshop.tuning.ordering import OrderingFacts, cannot_without, ordered, ordering_facts
 
 CPU = "/sys/devices/system/cpu"
 OWN = "/sys/fs/cgroup/jitter-workshop"
 V1 = "/sys/fs/cgroup/cpuset"
 
 APPLY = {
-    "stop": facts("systemd(tuned.service)", "unit", "inactive"),
-    "offline": facts(f"{CPU}/cpu3/online", "number", "0"),
-    "controller": facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", "cpuset"),
-    "group": facts(OWN, "cgroup", "present"),
-    "list": facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", "2"),
-    "partition": facts(f"{OWN}/cpuset.cpus.partition", "partition", "isolated"),
-    "mask": facts("sched_setaffinity(1@1)", "affinity", "0-1"),
-    "irq": facts("/proc/irq/9/smp_affinity_list", "cpu-list", "0-1"),
-    "queue": facts("/proc/irq/30/smp_affinity_list", "irq-across", "0"),
-    "governor": facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "performance"),
-    "preference": facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "performance"),
-    "cycle": facts(f"{CPU}/cpu2/online", "cpu-cycle", "0, then 1"),
+    "stop": ordering_facts("systemd(tuned.service)", "unit", "inactive"),
+    "offline": ordering_facts(f"{CPU}/cpu3/online", "number", "0"),
+    "controller": ordering_facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", "cpuset"),
+    "group": ordering_facts(OWN, "cgroup", "present"),
+    "list": ordering_facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", "2"),
+    "partition": ordering_facts(f"{OWN}/cpuset.cpus.partition", "partition", "isolated"),
+    "mask": ordering_facts("sched_setaffinity(1@1)", "affinity", "0-1"),
+    "irq": ordering_facts("/proc/irq/9/smp_affinity_list", "cpu-list", "0-1"),
+    "queue": ordering_facts("/proc/irq/30/smp_affinity_list", "irq-across", "0"),
+    "governor": ordering_facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "performance"),
+    "preference": ordering_facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "performance"),
+    "cycle": ordering_facts(f"{CPU}/cpu2/online", "cpu-cycle", "0, then 1"),
 }
 BACK = {
-    "start": facts("systemd(tuned.service)", "unit", "active"),
-    "online": facts(f"{CPU}/cpu3/online", "number", "1"),
-    "controller": facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", ""),
-    "group": facts(OWN, "cgroup", "absent"),
-    "list": facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", ""),
-    "partition": facts(f"{OWN}/cpuset.cpus.partition", "partition", "member"),
-    "mask": facts("sched_setaffinity(1@1)", "affinity", "0-3"),
-    "irq": facts("/proc/irq/9/smp_affinity_list", "cpu-list", "3"),
-    "queue": facts("/proc/irq/30/smp_affinity_list", "irq-across", "3"),
-    "governor": facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "powersave"),
-    "preference": facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "balance_power"),
+    "start": ordering_facts("systemd(tuned.service)", "unit", "active"),
+    "online": ordering_facts(f"{CPU}/cpu3/online", "number", "1"),
+    "controller": ordering_facts("/sys/fs/cgroup/cgroup.subtree_control", "controllers", ""),
+    "group": ordering_facts(OWN, "cgroup", "absent"),
+    "list": ordering_facts(f"{OWN}/cpuset.cpus", "cgroup-cpus", ""),
+    "partition": ordering_facts(f"{OWN}/cpuset.cpus.partition", "partition", "member"),
+    "mask": ordering_facts("sched_setaffinity(1@1)", "affinity", "0-3"),
+    "irq": ordering_facts("/proc/irq/9/smp_affinity_list", "cpu-list", "3"),
+    "queue": ordering_facts("/proc/irq/30/smp_affinity_list", "irq-across", "3"),
+    "governor": ordering_facts(f"{CPU}/cpufreq/policy2/scaling_governor", "value", "powersave"),
+    "preference": ordering_facts(f"{CPU}/cpufreq/policy2/energy_performance_preference", "value", "balance_power"),
 }
 SETS = {
-    "hot": facts(f"{V1}/jitter-workshop-hot", "cpuset", "cpus 2 mems 0"),
-    "rest": facts(f"{V1}/jitter-workshop-rest", "cpuset", "cpus 0-1 mems 0"),
-    "place": facts("cgroup(1@1)", "task-cgroup", "/jitter-workshop-rest"),
-    "mask": facts("sched_setaffinity(1@1)", "affinity-across", "0"),
-    "balance": facts(f"{V1}/cpuset.sched_load_balance", "number", "0"),
+    "hot": ordering_facts(f"{V1}/jitter-workshop-hot", "cpuset", "cpus 2 mems 0"),
+    "rest": ordering_facts(f"{V1}/jitter-workshop-rest", "cpuset", "cpus 0-1 mems 0"),
+    "place": ordering_facts("cgroup(1@1)", "task-cgroup", "/jitter-workshop-rest"),
+    "mask": ordering_facts("sched_setaffinity(1@1)", "affinity-across", "0"),
+    "balance": ordering_facts(f"{V1}/cpuset.sched_load_balance", "number", "0"),
 }
 
 
@@ -96,7 +96,7 @@ def test_without_the_set_for_the_rest_the_top_stays_balanced() -> None:
 
 @given(st.permutations(range(12)))
 def test_writes_without_an_order_stay_as_given_in_their_groups(numbers: list[int]) -> None:
-    targets = [facts(f"/proc/sys/vm/x{n}", "number", "1") for n in numbers]
+    targets = [ordering_facts(f"/proc/sys/vm/x{n}", "number", "1") for n in numbers]
     assert ordered(targets) == list(range(12))
     found = [numbers[n] % 3 for n in ordered(targets, [str(n % 3) for n in numbers])]
     assert len([n for n in range(1, 12) if found[n] != found[n - 1]]) == 2

@@ -14,8 +14,8 @@ from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Write
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import digest, plan
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.planning import digest, plan_changes
+from jitter_workshop.tuning.tunables.registry import find_tunable
 
 SHOWN = Change(1, "swappiness", "/proc/sys/vm/swappiness", "60", "10", "runtime", "low", "Because.", kind="number")
 
@@ -32,10 +32,10 @@ def test_the_digest_of_a_write_leaves_out_its_number_and_reason() -> None:
 def test_a_write_to_a_file_that_the_tunable_does_not_own_ends_the_plan(
     host_tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tunable = find("stat-interval")
+    tunable = find_tunable("stat-interval")
     stray = Write("/etc/passwd", "1", "2")
     monkeypatch.setattr(type(tunable), "writes", lambda self, host, value: (stray,))
     monkeypatch.setattr(type(tunable), "stays", lambda self, host, value: "")
     host = Host(HostRoot(host_tree("guest")), CpuSet((1,)))
     with pytest.raises(UsageError, match="/etc/passwd"):
-        plan(host, [Wanted("stat-interval", None)])
+        plan_changes(host, [Wanted("stat-interval", None)])

@@ -8,7 +8,7 @@ from typing import Any
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.tuning.journal import Entry, Journal
-from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.restoring import restore_journals
 from jitter_workshop.tuning.setting_types.system import drop_in
 from jitter_workshop.tuning.writer import HostWriter
 from tests.hosttrees import write
@@ -56,7 +56,7 @@ def journal(*writes: tuple[str, str, str, str, str], then: str = "") -> Journal:
 
 
 def give_back(root: Path, made: Journal, writer: HostWriter | None = None, book: Book | None = None) -> RestoreResult:
-    return restore(HostRoot(root), writer or HostWriter(root), [(made, book or Book())], BOOT)
+    return restore_journals(HostRoot(root), writer or HostWriter(root), [(made, book or Book())], BOOT)
 
 
 def test_a_file_that_the_tunable_does_not_own_is_not_touched(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_an_owed_setting_is_restored_though_no_journal_is_chosen(tmp_path: Path)
     write(tmp_path, {KSM[1:]: "0\n", NODES[1:]: "0\n"})
     made = journal(("ksm", KSM, "number", "1", "0"), ("numa-balancing", NODES, "number", "2", "0"))
     made.entries[1].owed = "refused before"
-    result = restore(HostRoot(tmp_path), HostWriter(tmp_path), [(made, Book())], BOOT, among=())
+    result = restore_journals(HostRoot(tmp_path), HostWriter(tmp_path), [(made, Book())], BOOT, among=())
     assert [one.tunable for one in result.restored] == ["ksm"]
     assert (tmp_path / KSM[1:]).read_text() == "1"
     assert (tmp_path / NODES[1:]).read_text() == "0\n"

@@ -13,8 +13,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import apply_changes
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import Entry, EntryState, Journal
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.restoring import restore
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.restoring import restore_journals
 from jitter_workshop.tuning.setting_types.cpu import FrequencyLimit
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from jitter_workshop.tuning.writer import HostWriter
@@ -66,7 +66,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def changes(tree: Path) -> tuple[Change, ...]:
-    return plan(Host(HostRoot(tree), CpuSet.parse_list("1")), parse_wanted(["min-frequency"])).changes
+    return plan_changes(Host(HostRoot(tree), CpuSet.parse_list("1")), parse_wanted(["min-frequency"])).changes
 
 
 def journal(state: EntryState) -> Journal:
@@ -99,7 +99,7 @@ def test_a_kill_right_behind_the_write_leaves_nothing(tree: Path) -> None:
     writer = Late(tree)
     writer.write(LIMIT, "2400000")
     assert text(tree) == "800000"
-    done = restore(HostRoot(tree), writer, [(journal("intent"), NoBook())], "boot")
+    done = restore_journals(HostRoot(tree), writer, [(journal("intent"), NoBook())], "boot")
     writer.take_up()
     assert text(tree) == "800000"
     assert done.left_alone == ()
@@ -107,5 +107,5 @@ def test_a_kill_right_behind_the_write_leaves_nothing(tree: Path) -> None:
 
 def test_a_written_value_that_stands_as_before_is_not_written_again(tree: Path) -> None:
     writer = Late(tree)
-    restore(HostRoot(tree), writer, [(journal("written"), NoBook())], "boot")
+    restore_journals(HostRoot(tree), writer, [(journal("written"), NoBook())], "boot")
     assert writer.written == []

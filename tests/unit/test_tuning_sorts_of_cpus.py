@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.bench.placement import Wish, choose_cpus
 from jitter_workshop.flow.host_ops.hotcpus import KEPT_FREE, SIBLINGS, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from tests.hosttrees import (
     CPU,
     cgroup2,
@@ -80,7 +80,7 @@ def looked_at(root: HostRoot, cpus: str | None = None) -> tuple[Host, str, str]:
 
 
 def planned(host: Host, *names: str) -> list[Change]:
-    return list(plan(host, [Wanted(name) for name in names]).changes)
+    return list(plan_changes(host, [Wanted(name) for name in names]).changes)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ def test_the_choice_on_small_machines_and_on_core_complexes(
     root = machine(tmp_path, (cores,), caches)
     host, _, _ = looked_at(root)
     assert (str(host.hot), str(host.hot_siblings), str(host.housekeeping)) == (hot, idle, rest)
-    placed = choose(host.topology, Wish())
+    placed = choose_cpus(host.topology, Wish())
     assert (placed.producer, placed.accumulator) == ring
     assert not CpuSet.of(ring) & host.hot_siblings
-    assert find("smt").assess(host).value == smt
-    assert choose(host.topology, Wish(workload="spin")).sampler in host.hot - host.hot_siblings
+    assert find_tunable("smt").assess(host).value == smt
+    assert choose_cpus(host.topology, Wish(workload="spin")).sampler in host.hot - host.hot_siblings
 
 
 def test_performance_cores_are_hot_before_efficiency_cores(tmp_path: Path) -> None:
@@ -292,20 +292,22 @@ def test_work_is_kept_off_siblings_and_stays_on_its_node(tmp_path: Path) -> None
 
 def test_the_words_say_that_work_is_kept_off_siblings(tmp_path: Path) -> None:
     host = busy(tmp_path)
-    told = find("irq-affinity").assess(host)
+    told = find_tunable("irq-affinity").assess(host)
     assert (told.value, told.wanted) == ("3 may use hot CPUs or their siblings", "all on CPU 0-3,6-7")
     assert "moved off CPU 4-5" in told.reason
-    assert "hot CPUs or their siblings" in (find("kernel-threads").assess(host).value or "")
-    assert "or their siblings" in find("irqaffinity").assess(host).reason
+    assert "hot CPUs or their siblings" in (find_tunable("kernel-threads").assess(host).value or "")
+    assert "or their siblings" in find_tunable("irqaffinity").assess(host).reason
 
 
 def test_interrupts_start_on_housekeeping_cpus_from_boot_on(tmp_path: Path) -> None:
     host = busy(tmp_path)
-    assert find("irqaffinity").assess(host).wanted == "irqaffinity=0-3,6-7"
+    assert find_tunable("irqaffinity").assess(host).wanted == "irqaffinity=0-3,6-7"
     write(tmp_path, {"proc/cmdline": "quiet irqaffinity=0-3,5\n"})
-    assert find("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "improve", "CPU 5 is a sibling"
+    assert find_tunable("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "improve", (
+        "CPU 5 is a sibling"
+    )
     write(tmp_path, {"proc/cmdline": "quiet irqaffinity=0-3,6-7\n"})
-    assert find("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "ok"
+    assert find_tunable("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "ok"
 
 
 def test_a_thread_of_a_node_is_planned_once_and_goes_elsewhere_only_where_its_node_is_full(tmp_path: Path) -> None:
@@ -328,7 +330,7 @@ def test_where_only_siblings_are_left_they_do_the_work(tmp_path: Path) -> None:
     assert [(c.path, c.after) for c in planned(host, "irq-affinity")] == [("/proc/irq/default_smp_affinity", "3")]
     host = Host(host.root, CpuSet((1, 2)))
     assert [(c.path, c.after) for c in planned(host, "irq-affinity")] == [("/proc/irq/default_smp_affinity", "9")]
-    assert find("irqaffinity").assess(host).wanted == "irqaffinity=0,3"
+    assert find_tunable("irqaffinity").assess(host).wanted == "irqaffinity=0,3"
 
 
 def isolating(tmp_path: Path, cpus: str, more: dict[str, str]) -> Host:
@@ -339,22 +341,22 @@ def isolating(tmp_path: Path, cpus: str, more: dict[str, str]) -> Host:
 
 def test_the_siblings_of_named_cpus_are_isolated_with_them(tmp_path: Path) -> None:
     host = isolating(tmp_path, "4,7", task(60, "near", allowed="4-5"))
-    told = find("isolation").assess(host)
+    told = find_tunable("isolation").assess(host)
     assert (told.state, told.wanted) == ("improve", "CPUs 4-7")
     assert "a task on CPU 5-6, siblings of hot CPUs," in told.reason
     made = {c.path.rpartition("/")[2]: c.after for c in planned(host, "isolation")}
     assert made["cpuset.cpus"] == "4-7"
     assert made["sched_setaffinity(60@100)"] == "0-3", "its own CPUs are all taken"
-    assert find("isolcpus").assess(host).wanted == "isolcpus=managed_irq,domain,4-7"
+    assert find_tunable("isolcpus").assess(host).wanted == "isolcpus=managed_irq,domain,4-7"
 
 
 @pytest.mark.parametrize(("isolated", "state"), [("4", "improve"), ("5", "improve"), ("4-5", "ok"), ("4-7", "ok")])
 def test_isolation_is_whole_with_the_siblings(isolated: str, state: str, tmp_path: Path) -> None:
     host = isolating(tmp_path, "4", {f"{CPU}/isolated": f"{isolated}\n"})
-    told = find("isolation").assess(host)
+    told = find_tunable("isolation").assess(host)
     assert told.state == state
     assert ("hot CPUs and their siblings are isolated" in told.reason) == (state == "ok")
-    assert (find("smt").assess(host).value == "isolated") == (isolated != "4")
+    assert (find_tunable("smt").assess(host).value == "isolated") == (isolated != "4")
 
 
 def test_siblings_that_another_group_has_are_said_to_stay_out(tmp_path: Path) -> None:
@@ -366,7 +368,7 @@ def test_siblings_that_another_group_has_are_said_to_stay_out(tmp_path: Path) ->
         f"{group}/cpuset.cpus.partition": "root\n",
         f"{group}/cgroup.controllers": "cpuset\n",
     }
-    told = find("isolation").assess(isolating(tmp_path, "4", files))
+    told = find_tunable("isolation").assess(isolating(tmp_path, "4", files))
     assert told.state == "info"
     assert "CPU 5, a sibling of hot CPUs, cannot be isolated" in told.reason
 

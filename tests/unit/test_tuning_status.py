@@ -13,9 +13,9 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import plan
-from jitter_workshop.tuning.status import assess_all, find_drift, summary
-from jitter_workshop.tuning.tunables.registry import find, tunables
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.status import assess_all, count_states, find_drift
+from jitter_workshop.tuning.tunables.registry import find_tunable, tunables
 from tests import hosttrees
 
 GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor"
@@ -51,12 +51,12 @@ def run_service(host: Host, name: str) -> None:
 
 
 def test_an_applied_value_that_still_stands_has_not_drifted(host: Host) -> None:
-    assert find_drift(host, find("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
+    assert find_drift(host, find_tunable("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
 
 
 def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_culprit(host: Host) -> None:
     run_service(host, "tuned")
-    (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "performance")])
+    (said,) = assess_all(host, [find_tunable("governor")], [Set("governor", GOVERNOR, "performance")])
     assert said.state == "improve"
     assert said.drifted is not None
     assert (said.drifted.path, said.drifted.set, said.drifted.found) == (GOVERNOR, "performance", "powersave")
@@ -68,14 +68,14 @@ def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_culp
 
 def test_no_culprit_is_made_up(host: Host) -> None:
     run_service(host, "irqbalance")
-    drift = find_drift(host, find("governor"), [Set("governor", GOVERNOR, "performance")])
+    drift = find_drift(host, find_tunable("governor"), [Set("governor", GOVERNOR, "performance")])
     assert drift is not None
     assert drift.culprit is None
 
 
 def test_a_good_value_that_replaced_an_applied_one_has_drifted(host: Host) -> None:
     hosttrees.write(host.root.root, {GOVERNOR.lstrip("/"): "performance\n"})
-    (said,) = assess_all(host, [find("governor")], [Set("governor", GOVERNOR, "schedutil")])
+    (said,) = assess_all(host, [find_tunable("governor")], [Set("governor", GOVERNOR, "schedutil")])
     assert said.state == "improve"
     assert "drifted" in said.reason
     assert "apply it again" in said.fix
@@ -85,27 +85,27 @@ def test_a_good_value_that_replaced_an_applied_one_has_drifted(host: Host) -> No
 def test_values_are_compared_by_their_meaning(host: Host) -> None:
     hosttrees.write(host.root.root, {"proc/irq/default_smp_affinity": "00000003\n"})
     asked = [Set("irq-affinity", "/proc/irq/default_smp_affinity", "3", "cpu-mask")]
-    assert find_drift(host, find("irq-affinity"), asked) is None
+    assert find_drift(host, find_tunable("irq-affinity"), asked) is None
 
 
 def test_a_missing_file_or_an_unknown_kind_has_not_drifted(host: Host) -> None:
     asked = [Set("governor", "/sys/gone", "1"), Set("governor", GOVERNOR, "x", "a-kind-from-the-future")]
-    assert find_drift(host, find("governor"), asked) is None
+    assert find_drift(host, find_tunable("governor"), asked) is None
 
 
 def test_of_two_writes_to_one_file_the_last_counts(host: Host) -> None:
     asked = [Set("governor", GOVERNOR, "performance"), Set("governor", GOVERNOR, "powersave")]
-    assert find_drift(host, find("governor"), asked) is None
+    assert find_drift(host, find_tunable("governor"), asked) is None
 
 
 def test_a_later_tunables_write_to_the_same_file_is_no_drift_of_the_earlier(host: Host) -> None:
     hosttrees.write(host.root.root, hosttrees.irq(9, "0"))
     path = "/proc/irq/9/smp_affinity_list"
     asked = [Set("smt", path, "0-1", "irq-across"), Set("irq-affinity", path, "0", "cpu-list")]
-    said = assess_all(host, [find("smt"), find("irq-affinity")], asked)
+    said = assess_all(host, [find_tunable("smt"), find_tunable("irq-affinity")], asked)
     assert [one.drifted for one in said] == [None, None]
     hosttrees.write(host.root.root, hosttrees.irq(9, "1"))
-    drifted = assess_all(host, [find("smt"), find("irq-affinity")], asked)
+    drifted = assess_all(host, [find_tunable("smt"), find_tunable("irq-affinity")], asked)
     assert [one.drifted is not None for one in drifted] == [False, True]
 
 
@@ -113,9 +113,9 @@ def test_a_mask_that_the_kernel_changed_for_our_set_is_no_drift(host: Host) -> N
     hosttrees.write(host.root.root, hosttrees.task(60, "x", allowed="0"))
     mask = Set("kernel-threads", "sched_setaffinity(60@100)", "1", "affinity", before="0-1")
     partition = Set("isolation", "/sys/fs/cgroup/jitter-workshop/cpuset.cpus", "1", "cgroup-cpus")
-    (alone,) = assess_all(host, [find("kernel-threads")], [mask])
+    (alone,) = assess_all(host, [find_tunable("kernel-threads")], [mask])
     assert alone.drifted is not None
-    (beside,) = assess_all(host, [find("kernel-threads")], [partition, mask])
+    (beside,) = assess_all(host, [find_tunable("kernel-threads")], [partition, mask])
     assert beside.drifted is None
 
 
@@ -129,10 +129,10 @@ def test_one_broken_check_hides_no_other(host: Host) -> None:
         def assess(self, host: Host) -> Assessment:
             raise RuntimeError("an odd\x1b[31m host")
 
-    broken, governor = assess_all(host, [Broken(), find("governor")])
+    broken, governor = assess_all(host, [Broken(), find_tunable("governor")])
     assert (broken.state, governor.id) == ("unavailable", "governor")
     assert "a mistake in this program" in broken.reason
-    assert summary((broken, governor)) == {"ok": 0, "improve": 1, "unavailable": 1, "info": 0}
+    assert count_states((broken, governor)) == {"ok": 0, "improve": 1, "unavailable": 1, "info": 0}
 
 
 def two_cores(root: Path, *, isolated: str = "") -> Host:
@@ -155,7 +155,7 @@ def test_no_wanted_mask_names_a_sibling_that_should_go_offline(tmp_path: Path) -
     assert said["workqueue-mask"].wanted == "CPU 0"
     assert said["irq-affinity"].wanted == "all on CPU 0"
     assert {one.id: one.state for one in assess_all(host)} == {t.id: t.assess(host).state for t in tunables()}
-    drawn = plan(host, [Wanted(one) for one in ("smt", "workqueue-mask", "irq-affinity")])
+    drawn = plan_changes(host, [Wanted(one) for one in ("smt", "workqueue-mask", "irq-affinity")])
     masks = {c.path.rpartition("/")[2]: c.after for c in drawn.changes if c.kind in ("cpu-mask", "workqueue-mask")}
     assert masks == {"default_smp_affinity": "1", "cpumask": "1"}
 
@@ -163,9 +163,11 @@ def test_no_wanted_mask_names_a_sibling_that_should_go_offline(tmp_path: Path) -
 def test_without_smt_in_the_plan_all_siblings_do_the_other_work(tmp_path: Path) -> None:
     """Both ``status workqueue-mask`` and ``apply workqueue-mask`` name the same CPUs."""
     host = two_cores(tmp_path)
-    (mask,) = assess_all(host, [find("workqueue-mask")])
+    (mask,) = assess_all(host, [find_tunable("workqueue-mask")])
     assert mask.wanted == "CPUs 0,3"
-    written = {one.after for one in plan(host, [Wanted("workqueue-mask")]).changes if one.kind == "workqueue-mask"}
+    written = {
+        one.after for one in plan_changes(host, [Wanted("workqueue-mask")]).changes if one.kind == "workqueue-mask"
+    }
     assert written == {"9"}
 
 
@@ -176,8 +178,10 @@ def test_a_broken_check_of_siblings_hides_no_other(
     def broken(*_: object) -> None:
         raise RuntimeError("an odd host")
 
-    monkeypatch.setattr(type(find("smt")), method, broken)
-    said = {one.id: one for one in assess_all(two_cores(tmp_path), [find("smt"), find("workqueue-mask")])}
+    monkeypatch.setattr(type(find_tunable("smt")), method, broken)
+    said = {
+        one.id: one for one in assess_all(two_cores(tmp_path), [find_tunable("smt"), find_tunable("workqueue-mask")])
+    }
     assert (said["smt"].state == "unavailable") == (method == "assess")
     assert said["workqueue-mask"].wanted == "CPUs 0,3"
 
@@ -185,7 +189,7 @@ def test_a_broken_check_of_siblings_hides_no_other(
 def test_siblings_that_stay_do_the_other_work(tmp_path: Path) -> None:
     """They are isolated already, so smt has nothing to improve, and no CPU would be left without them."""
     host = two_cores(tmp_path, isolated="0-3")
-    (smt, mask) = assess_all(host, [find("smt"), find("workqueue-mask")])
+    (smt, mask) = assess_all(host, [find_tunable("smt"), find_tunable("workqueue-mask")])
     assert smt.state == "ok"
     assert mask.wanted == "CPUs 0,3"
 
@@ -194,7 +198,7 @@ def test_siblings_that_stay_do_the_other_work(tmp_path: Path) -> None:
 def test_smt_draws_up_its_writes_only_if_it_has_something_to_improve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: str, asked: int
 ) -> None:
-    smt = find("smt")
+    smt = find_tunable("smt")
     calls: list[Host] = []
     drawn_up = smt.takes_offline
 
@@ -203,7 +207,7 @@ def test_smt_draws_up_its_writes_only_if_it_has_something_to_improve(
         return drawn_up(host, value)
 
     monkeypatch.setattr(type(smt), "takes_offline", counted)
-    assess_all(two_cores(tmp_path, isolated=isolated), [smt, find("workqueue-mask")])
+    assess_all(two_cores(tmp_path, isolated=isolated), [smt, find_tunable("workqueue-mask")])
     assert len(calls) == asked
 
 

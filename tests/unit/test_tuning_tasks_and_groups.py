@@ -21,11 +21,11 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.applying import accounted, apply_changes, shown_only
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import digest, plan
+from jitter_workshop.tuning.planning import digest, plan_changes
 from jitter_workshop.tuning.setting_types.cgroup import cpuset_text, parse_cpuset_text
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.setting_types.tasks import affinity_call, parse_call, task_name
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 from tests import hosttrees
 from tests.madekernel import MadeKernel, tree
 
@@ -85,7 +85,7 @@ def tasks() -> dict[str, str]:
 
 
 def wanted(root: Path, hot: str, *ids: str) -> Sequence[Change]:
-    return plan(Host(HostRoot(root), CpuSet.parse_list(hot)), [Wanted(i) for i in ids]).changes
+    return plan_changes(Host(HostRoot(root), CpuSet.parse_list(hot)), [Wanted(i) for i in ids]).changes
 
 
 def make(kernel: MadeKernel, changes: Sequence[Change]) -> None:
@@ -111,7 +111,7 @@ def round_trip(kernel: MadeKernel, hot: str, *ids: str) -> Sequence[Change]:
     make(kernel, changes)
     assert wanted(kernel.top, hot, *ids) == ()
     for i in ids:
-        assert find(i).assess(Host(kernel.reader, CpuSet.parse_list(hot))).state == "ok", i
+        assert find_tunable(i).assess(Host(kernel.reader, CpuSet.parse_list(hot))).state == "ok", i
     undo(kernel, changes)
     assert tree(kernel.top) == before
     return changes
@@ -254,7 +254,7 @@ def test_version_1_sets_take_the_tasks_that_can_be_moved(tmp_path: Path) -> None
 def test_a_version_1_set_that_shares_a_hot_cpu_is_in_the_way(tmp_path: Path) -> None:
     kernel = MadeKernel(quad_v1(tmp_path), groups={V1: 1})
     kind_of("cpuset").write(kernel, f"{V1}/docker", "cpus 0-3 mems 0")
-    assert "'docker' has CPU 3 too" in find("isolation").assess(host(tmp_path)).reason
+    assert "'docker' has CPU 3 too" in find_tunable("isolation").assess(host(tmp_path)).reason
 
 
 def host(root: Path, hot: str = "3") -> Host:
@@ -272,12 +272,12 @@ def host(root: Path, hot: str = "3") -> Host:
 )
 def test_siblings_with_hot_cpus_are_in_the_way(tmp_path: Path, files: dict[str, str], said: str) -> None:
     quad(tmp_path, cgroups=files)
-    assessed = find("isolation").assess(host(tmp_path))
+    assessed = find_tunable("isolation").assess(host(tmp_path))
     assert assessed.state == ("unavailable" if said else "improve")
     assert said in assessed.reason
     if said:
         with pytest.raises(Unavailable, match="CPU 3"):
-            find("isolation").writes(host(tmp_path), None)
+            find_tunable("isolation").writes(host(tmp_path), None)
 
 
 def test_a_partition_of_an_old_kernel_counts_without_a_list(tmp_path: Path) -> None:
@@ -287,32 +287,32 @@ def test_a_partition_of_an_old_kernel_counts_without_a_list(tmp_path: Path) -> N
     )
     root = HostRoot(tmp_path)
     assert isolated_at_run_time(root, find_cpusets(root)) == CpuSet((3,))
-    assert find("isolation").assess(host(tmp_path)).state == "ok"
+    assert find_tunable("isolation").assess(host(tmp_path)).state == "ok"
     (tmp_path / "sys/fs/cgroup/x/cpuset.cpus.partition").write_text("isolated invalid (Cpu list not exclusive)\n")
-    assert find("isolation").assess(host(tmp_path)).state == "unavailable"
+    assert find_tunable("isolation").assess(host(tmp_path)).state == "unavailable"
 
 
 def test_isolation_at_boot_is_enough(tmp_path: Path) -> None:
     quad(tmp_path)
     (tmp_path / "sys/devices/system/cpu/isolated").write_text("2-3\n")
-    assert find("isolation").assess(host(tmp_path)).state == "ok"
-    assert find("isolation").writes(host(tmp_path), None) == ()
+    assert find_tunable("isolation").assess(host(tmp_path)).state == "ok"
+    assert find_tunable("isolation").writes(host(tmp_path), None) == ()
 
 
 @pytest.mark.parametrize("tunable", ["isolation", "irq-affinity", "workqueue-mask", "kernel-threads", "rps-xps"])
 def test_the_last_cpu_is_left_for_the_rest(tmp_path: Path, tunable: str) -> None:
     quad(tmp_path)
     everyone = host(tmp_path, "0-3")
-    assert find(tunable).assess(everyone).state == "info"
+    assert find_tunable(tunable).assess(everyone).state == "info"
     with pytest.raises(Unavailable, match="every CPU is hot"):
-        find(tunable).writes(everyone, None)
+        find_tunable(tunable).writes(everyone, None)
 
 
 def test_a_container_cannot_isolate(tmp_path: Path) -> None:
     quad(tmp_path)
     info = tmp_path / "proc/self/mountinfo"
     info.write_text(info.read_text().replace(" / /sys/fs/cgroup ", " /docker/x /sys/fs/cgroup "))
-    assessed = find("isolation").assess(host(tmp_path))
+    assessed = find_tunable("isolation").assess(host(tmp_path))
     assert assessed.state == "unavailable"
     assert assessed.only_host
 
@@ -330,12 +330,12 @@ def test_movable_kernel_threads_are_moved_and_given_back(tmp_path: Path) -> None
 
 def test_other_tasks_are_counted_and_named(tmp_path: Path) -> None:
     quad(tmp_path)
-    assessed = find("user-tasks").assess(host(tmp_path))
+    assessed = find_tunable("user-tasks").assess(host(tmp_path))
     assert (assessed.state, assessed.value) == ("info", "2")
     assert "2 of 2 processes may run on CPU 3: init, pin)ned" in assessed.reason
     (tmp_path / "proc/1/status").write_text("Cpus_allowed_list:\t0-2\n")
     (tmp_path / "proc/20/status").write_text("Cpus_allowed_list:\t2\n")
-    assert find("user-tasks").assess(host(tmp_path)).state == "ok"
+    assert find_tunable("user-tasks").assess(host(tmp_path)).state == "ok"
 
 
 def test_a_refused_affinity_is_the_kernels_own_error(tmp_path: Path) -> None:
@@ -476,8 +476,8 @@ def test_version_1_sets_that_balance_nothing_at_all_are_to_improve(tmp_path: Pat
     kernel = MadeKernel(quad_v1(tmp_path), groups={V1: 1})
     for change in wanted(tmp_path, "3", "isolation"):
         kind_of(change.kind).write(kernel, change.path, change.after)
-    assert find("isolation").assess(host(tmp_path)).state == "ok"
+    assert find_tunable("isolation").assess(host(tmp_path)).state == "ok"
     kernel.write(f"{V1}/jitter-workshop-rest/cpuset.sched_load_balance", "0")
-    assessed = find("isolation").assess(host(tmp_path))
+    assessed = find_tunable("isolation").assess(host(tmp_path))
     assert assessed.state == "improve"
     assert "the kernel balances no tasks between" in assessed.reason

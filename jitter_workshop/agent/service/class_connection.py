@@ -124,7 +124,7 @@ class Attending:
         """
         if self.turns.holds and self._watcher is None:
             setup = self._setup
-            self._watcher = Watcher(lambda: sweep(setup))
+            self._watcher = Watcher(lambda: end_dead_turn(setup))
         elif not self.turns.holds and self._watcher is not None:
             self._watcher.close(True)
             self._watcher = None
@@ -143,7 +143,7 @@ class Attending:
             return
         request_id, self.turns.later = self.turns.later, None
         if granted is not None:
-            self._send(protocol.answer(request_id, granted))
+            self._send(protocol.encode_answer(request_id, granted))
         else:
             self._send(protocol.failure(request_id, HostError(self.turns.over or "you did not get the turn")))
 
@@ -182,7 +182,7 @@ class Attending:
         return tuple(journal.id for journal, _ in opened if journal.uid not in kept)
 
 
-def sweep(setup: Setup) -> None:
+def end_dead_turn(setup: Setup) -> None:
     """Restore the machine if the turn's agent has died, and let the next turn begin.
 
     A turn with a live agent is not touched. If no turn is running, restore the changes that students left. Raise
@@ -205,7 +205,7 @@ def sweep(setup: Setup) -> None:
             attending.clear_idle()
 
 
-def step_aside(setup: Setup, described: ClassFile) -> None:
+def move_to_housekeeping(setup: Setup, described: ClassFile) -> None:
     """Move this process to the housekeeping CPUs of the class, so that it disturbs no measurement."""
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()

@@ -18,7 +18,7 @@ _LIMITS = dict.fromkeys(("CPU", "FSIZE", "DATA", "STACK", "AS", "NPROC"), _NONE)
 _WORDS_S = 5
 
 
-def leave(first_to_close: int) -> None:
+def reset_inherited_settings(first_to_close: int) -> None:
     """Reset settings from the parent process that could slow, block or end this process (execve(2)).
 
     Resource limits, priority, timers and signal handling are reset. Afterwards:
@@ -47,7 +47,7 @@ def leave(first_to_close: int) -> None:
     _limits()
 
 
-def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
+def run_service(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
     """Run the service with the command line ``words``, and return the exit code.
 
     ``ways``: command line → function to run. ``called``: the service's name in messages. The exit code is 2 if the

@@ -228,7 +228,7 @@ class Capture:
         self._full = False
         self._view = OwnView(root, writer)
         try:
-            self._tracefs = instances.tracefs(root)
+            self._tracefs = instances.trace_folder(root)
         except HostError as error:
             if not self._view.why_not:
                 raise
@@ -260,7 +260,7 @@ class Capture:
         if self._newest is not None:
             wanted = plan.wanted_of_program(self._root, self._tracefs, self._tids, self._newest)
         else:
-            wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
+            wanted = plan.choose_events(self._root, self._tracefs, self._tids, self._hot.cpus)
         for name in self._names:
             try:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
@@ -634,4 +634,4 @@ class Capture:
                 process.close()
 
     def _remove(self, patience_s: float = instances.PATIENCE_S) -> None:
-        instances.remove(self._writer, self._tracefs, self._names, patience_s)
+        instances.remove_instances(self._writer, self._tracefs, self._names, patience_s)

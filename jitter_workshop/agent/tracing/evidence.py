@@ -56,7 +56,7 @@ class ConnectionCapture:
             kept, ended = self._capture.drain()
             return {"kept_bytes": kept, "ended": ended}
         if step == "read":
-            since = protocol.number(request, "since", NEVER) if request.get("since") is not None else 0
+            since = protocol.number_field(request, "since", NEVER) if request.get("since") is not None else 0
             found, lost, elsewhere, whole_from = self._capture.read(since)
             self._pieces = [found[at : at + PIECE_BYTES] for at in range(0, len(found), PIECE_BYTES)]
             return {
@@ -68,7 +68,7 @@ class ConnectionCapture:
         if step == "piece":
             import base64
 
-            number = protocol.number(request, "number")
+            number = protocol.number_field(request, "number")
             if number >= len(self._pieces):
                 raise UsageError("the trace has no piece with this number")
             return {"data": base64.b64encode(self._pieces[number]).decode()}
@@ -87,12 +87,14 @@ class ConnectionCapture:
         follows = request.get("pids") is not None
         tids: tuple[int, ...] = ()
         if follows:
-            pids = protocol.numbers(request, "pids", MOST_PROCESSES)
+            pids = protocol.numbers_field(request, "pids", MOST_PROCESSES)
         else:
-            pids = (protocol.number(request, "pid"),)
-            tids = protocol.numbers(request, "tids", MAX_THREADS)
+            pids = (protocol.number_field(request, "pid"),)
+            tids = protocol.numbers_field(request, "tids", MAX_THREADS)
         clock, stacks = protocol.text(request, "clock", WORD), request.get("stacks") is True
-        kilobytes = BUFFER_KB if request.get("buffer_kb") is None else protocol.number(request, "buffer_kb", BUFFER_KB)
+        kilobytes = (
+            BUFFER_KB if request.get("buffer_kb") is None else protocol.number_field(request, "buffer_kb", BUFFER_KB)
+        )
         if clock not in CLOCKS:
             raise UsageError(f"'clock' must be {' or '.join(CLOCKS)}")
         if not follows and not tids:

@@ -40,7 +40,7 @@ FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _MOUNT = f"mount -t tracefs nodev {FOLDERS[0]}"
 
 
-def tracefs(root: HostRoot) -> str:
+def trace_folder(root: HostRoot) -> str:
     """Return the folder where the kernel's trace is mounted. Raise HostError if the trace cannot be used."""
     for folder in FOLDERS:
         reading = root.reading(f"{folder}/trace_clock")
@@ -59,7 +59,7 @@ def mount_command(root: HostRoot) -> str:
     It does not help if the trace is mounted, if this kernel has no trace, or if only root may read the trace.
     """
     try:
-        tracefs(root)
+        trace_folder(root)
     except HostError as error:
         return error.advice
     return ""
@@ -93,7 +93,7 @@ def own_name(root: HostRoot) -> str:
     return f"{PREFIX}{os.getpid()}{f'@{task.start_ticks}' if task is not None else ''}-"
 
 
-def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
+def remove_instances(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
     """Remove instances, and disable the events that they enabled. Wait for an instance that another process still
     reads. Raise HostError on failure.
     """
@@ -127,7 +127,7 @@ def stale(root: HostRoot) -> tuple[str, ...]:
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning
     try:
-        folder = tracefs(root)
+        folder = trace_folder(root)
     except HostError:
         return ()
     return tuple(name for name in root.list_dir(f"{folder}/instances") if _stale(root, name))
@@ -145,7 +145,7 @@ def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], t
     """
     gone, stay = [], []
     for name in stale(root):
-        path = f"{tracefs(root)}/instances/{name}"
+        path = f"{trace_folder(root)}/instances/{name}"
         try:
             writer.remove_folder(path)
         except FileNotFoundError:

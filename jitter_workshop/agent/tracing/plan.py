@@ -80,7 +80,7 @@ class WantedEvents:
     missing: dict[str, str]
 
 
-def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> WantedEvents:
+def choose_events(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> WantedEvents:
     """Return the events to record for our own threads ``tids``. Events that this kernel lacks are in
     ``WantedEvents.missing``.
 

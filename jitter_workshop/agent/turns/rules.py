@@ -25,7 +25,7 @@ GRACE_S = 150.0
 """Seconds that an agent may take to end its turn. The longest write to the host, by update-grub, takes less."""
 
 
-def join(state: TurnState, waiting: Waiting) -> TurnState:
+def join_queue(state: TurnState, waiting: Waiting) -> TurnState:
     """Return the state with ``waiting`` added at the end of the queue. Raise HostError if the user has the turn or
     waits for it, or if the queue is full.
     """
@@ -46,15 +46,15 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
 def join_first(state: TurnState, waiting: Waiting) -> TurnState:
     """Return the state with ``waiting`` in the queue before all students, but after other instructors.
 
-    Raise HostError for the same reasons as :func:`join`.
+    Raise HostError for the same reasons as :func:`join_queue`.
     """
-    joined = join(state, waiting)
+    joined = join_queue(state, waiting)
     before = tuple(one for one in state.queue if one.limit_s is None)
     after = tuple(one for one in state.queue if one.limit_s is not None)
     return replace(joined, queue=(*before, waiting, *after))
 
 
-def leave(state: TurnState, agent: Process) -> TurnState:
+def leave_queue(state: TurnState, agent: Process) -> TurnState:
     """Return the state without the user of ``agent`` in the queue. Nothing changes if this user does not wait."""
     return replace(state, queue=tuple(one for one in state.queue if one.agent != agent))
 
@@ -79,7 +79,7 @@ def grant(state: TurnState, now_s: float) -> TurnState:
         began_s=now_s,
         ends_s=None if first.limit_s is None else now_s + first.limit_s,
     )
-    return replace(leave(state, first.agent), number=turn.number, turn=turn)
+    return replace(leave_queue(state, first.agent), number=turn.number, turn=turn)
 
 
 def prune(state: TurnState, alive: Alive) -> TurnState:
@@ -95,7 +95,7 @@ def orphaned(state: TurnState, alive: Alive) -> bool:
     return state.turn is not None and not alive(state.turn.agent)
 
 
-def adopt(state: TurnState, agent: Process) -> TurnState:
+def replace_agent(state: TurnState, agent: Process) -> TurnState:
     """Return the state with ``agent`` as the turn's new agent, which restores the machine."""
     assert state.turn is not None
     return replace(state, turn=replace(state.turn, agent=agent, returning=True))
@@ -115,7 +115,7 @@ def returned(state: TurnState, trouble: str = "") -> TurnState:
     return replace(state, turn=None, trouble=trouble or state.trouble)
 
 
-def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
+def end_turn(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
     """Return the state without the user in the queue, or with the user's turn ended.
 
     ``uid``: the user; None means the holder of the turn. ``by``: the name of the person who asked for this. Raise
@@ -142,7 +142,7 @@ def thaw(state: TurnState) -> TurnState:
     return replace(state, frozen_by="", trouble="")
 
 
-def say(state: TurnState, agent: Process, doing: str) -> TurnState:
+def describe_work(state: TurnState, agent: Process, doing: str) -> TurnState:
     """Return the state with ``doing``, the holder's description of the present work.
 
     Raise HostError if ``agent`` does not have the turn.

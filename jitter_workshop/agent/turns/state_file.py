@@ -36,7 +36,7 @@ def now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def process(pid: int) -> Process | None:
+def process_identity(pid: int) -> Process | None:
     """Return the identity of a process; None if the process has ended.
 
     No other process ever has the same identity, even if the kernel uses the process's number again.
@@ -47,10 +47,10 @@ def process(pid: int) -> Process | None:
 
 def alive(one: Process) -> bool:
     """Return True if the process ``one`` still runs, and its number was not given to a later process."""
-    return process(one.pid) == one
+    return process_identity(one.pid) == one
 
 
-def parse(data: bytes, boot_id: str) -> TurnState:
+def parse_turn_state(data: bytes, boot_id: str) -> TurnState:
     """Return the state of the turns from the content of its file. If the file is of another boot or cannot be read,
     return a state without a turn."""
     try:
@@ -68,7 +68,7 @@ def published(folder: str = "") -> TurnState:
     boot = current_boot(HostRoot()) or ""
     try:
         with (Path(folder or paths.RUN_DIR) / STATE_FILE).open("rb") as file:
-            return parse(file.read(MAX_BYTES + 1), boot)
+            return parse_turn_state(file.read(MAX_BYTES + 1), boot)
     except OSError:
         return TurnState(boot)
 
@@ -97,7 +97,7 @@ class TurnFile:
         except OSError:
             return TurnState(self._boot_id)
         with os.fdopen(file, "rb") as source:
-            return parse(source.read(MAX_BYTES + 1), self._boot_id)
+            return parse_turn_state(source.read(MAX_BYTES + 1), self._boot_id)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[ChangingState]:

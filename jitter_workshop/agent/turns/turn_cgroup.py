@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from jitter_workshop.agent.caller_process import HeldProcess, owners
+from jitter_workshop.agent.caller_process import HeldProcess, owners_of_process
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import Cpusets, find_cpusets, path_of, read_groups
@@ -292,10 +292,10 @@ class TurnGroup:
 
         The real, effective, saved and file-system ids are all compared. They may differ in a set-user-ID program.
         """
-        return uid in owners(self._root, pid)
+        return uid in owners_of_process(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:
         for pid in task_ids(self._root):
-            found = owners(self._root, pid)
+            found = owners_of_process(self._root, pid)
             if found and found <= uids:
                 yield pid

@@ -23,7 +23,7 @@ from jitter_workshop.agent.caller_process import HeldProcess
 from jitter_workshop.agent.lock import Busy
 from jitter_workshop.agent.policy import Member, housekeeping
 from jitter_workshop.agent.turns import rules
-from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process
+from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process_identity
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP
@@ -60,7 +60,7 @@ class TurnQueue:
     _restore: RestoreAll
 
     def __post_init__(self) -> None:
-        me = process(os.getpid())
+        me = process_identity(os.getpid())
         assert me is not None
         self._me = me
         self._watched: tuple[Process, int] | None = None
@@ -118,7 +118,7 @@ class TurnQueue:
         elif do == "need":
             self.need()
         elif do == "doing":
-            self._change(lambda state: rules.say(state, self._me, protocol.text(request, "doing", SENTENCE)))
+            self._change(lambda state: rules.describe_work(state, self._me, protocol.text(request, "doing", SENTENCE)))
         elif do in ("end", "freeze", "thaw"):
             own = do == "end" and request.get("user") == self._who.user
             if not self._who.instructor and not own:
@@ -139,7 +139,7 @@ class TurnQueue:
             state = rules.prune(draft.state, alive)
             orphan = rules.orphaned(state, alive)
             if orphan:
-                state = rules.adopt(state, self._me)
+                state = rules.replace_agent(state, self._me)
             draft.state = rules.grant(state, now_s())
             turn = draft.state.turn
         if orphan and turn is not None:
@@ -181,7 +181,7 @@ class TurnQueue:
         held, self._mine = self._mine, None
         # If the state cannot be written, the machine is restored all the same.
         with contextlib.suppress(WorkshopError), self._file.changing() as draft:
-            state = rules.leave(draft.state, self._me)
+            state = rules.leave_queue(draft.state, self._me)
             if state.turn is not None and state.turn.agent == self._me:
                 held = state.turn
                 draft.state = rules.returning(state)
@@ -211,10 +211,10 @@ class TurnQueue:
     # Taking and giving --------------------------------------------------------------------------------------------
 
     def _take(self, request: dict[str, Any]) -> TurnGranted | None:
-        people = self._people(protocol.words(request, "people", MAX_PEOPLE))
-        pid = protocol.number(request, "client")
+        people = self._people(protocol.words_field(request, "people", MAX_PEOPLE))
+        pid = protocol.number_field(request, "client")
         with HeldProcess(self._root, pid, self._who.uid) as held:
-            client = process(pid)
+            client = process_identity(pid)
             held.check()
         if client is None:
             raise HostError(f"process {pid} has ended")
@@ -228,7 +228,7 @@ class TurnQueue:
             limit_s=None if self._who.instructor else float(self._who.described.longest_turn_s),
         )
         self.over = ""
-        join = rules.join_first if self._who.instructor else rules.join
+        join = rules.join_first if self._who.instructor else rules.join_queue
         self._change(lambda state: join(rules.prune(state, alive), waiting))
         self.waiting, self.later = True, request.get("id")
         try:
@@ -289,7 +289,7 @@ class TurnQueue:
         except (KeyError, ValueError):
             raise HostError(f"there is no user {clean(user, ID)} here", rules.WHO) from None
         if do == "end":
-            self._change(lambda state: rules.end(state, uid, self._who.user, now_s()))
+            self._change(lambda state: rules.end_turn(state, uid, self._who.user, now_s()))
         elif do == "freeze":
             self._change(lambda state: rules.freeze(state, self._who.user))
         else:

@@ -41,7 +41,7 @@ def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = Fal
     HostError if a program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the
     machine does not start.
     """
-    cache = kernels.cache_dir()
+    cache = kernels.kernel_cache_dir()
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -96,7 +96,7 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
         if wake >= 0:
             running.count_reset(machine.work)
         with _guarded() if wake >= 0 else contextlib.nullcontext():
-            return relay.run(machine, words, environment | places, wake)
+            return relay.run_in_guest(machine, words, environment | places, wake)
     except FileNotFoundError as error:
         raise HostError(f"there is no {clean(str(error.filename or words[0]), PATH)} in the machine") from None
     except PermissionError as error:
@@ -107,7 +107,7 @@ def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
     """Report that the machine has ended, with the path of its console's log. Return True if the user wants the machine
     to start again."""
     _leave_screen()
-    cache = kernels.cache_dir()
+    cache = kernels.kernel_cache_dir()
     running.keep_log(machine.work, cache)
     say(f"{_first_line(lost)}. The console output of the machine is in {cache / running.LAST_LOG}.")
     say(AGAIN)
@@ -140,7 +140,7 @@ def prepare(shape: Shape) -> None:
 
     Raise HostError if the machine cannot be started, MachineError if it fails later.
     """
-    cache = kernels.cache_dir()
+    cache = kernels.kernel_cache_dir()
     with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
         _started(shape, cache, work, None).close()
 
@@ -148,15 +148,15 @@ def prepare(shape: Shape) -> None:
 def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: bool = False) -> Machine:
     """Start a practice machine and return it. The machine continues from its saved state if there is one; otherwise it
     boots. Print a line that says which of the two it does. Raise the errors of :func:`opened`."""
-    usable = not shape.emulated and kvm.probe().usable
+    usable = not shape.emulated and kvm.probe_kvm().usable
     options = replace(MachineOptions.of(shape), kept=kept, accelerator="kvm" if usable else "tcg", network=network)
-    qemu.check(options, cache)
+    qemu.refuse_if_no_qemu(options, cache)
     room.check_memory(shape.name, shape.hardware.memory_mib)
     room.check_space(cache, room.START_MIB, "a start")
     machine = _machine(options, shape, cache, work)
     saved = isinstance(machine, Resumable) and machine.is_saved
     if not saved:
-        kernels.verify(kernels.find(options.kernel, cache))
+        kernels.verify_kernel(kernels.find_kernel(options.kernel, cache))
     has = shape.hardware
     how = "Continuing" if saved else "Booting"
     what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if usable else 'emulated'}"
@@ -176,7 +176,7 @@ def _machine(options: MachineOptions, shape: Shape, cache: Path, work: Path) -> 
     boots at each start. A line on stderr then states the reason.
     """
     try:
-        made = base.find(cache) or base.make(cache, work)
+        made = base.find_base(cache) or base.make_base(cache, work)
     except HostError as error:
         say(f"Each start boots, because the machine is not saved: {clean(error.message, SENTENCE)}.")
         return Machine(options, cache, work, cwd=KEPT)

@@ -99,7 +99,7 @@ class ByHand:
         if self._journal_id is not None:
             safe &= _journalled(self._host.context.root, self._journal_id)
         self._changes = tuple(one for one in watched if one.path in safe)
-        out = {one.path: by_hand.why_not(one) or NO_SHELL for one in shown.changes if one not in watched}
+        out = {one.path: by_hand.why_not_by_hand(one) or NO_SHELL for one in shown.changes if one not in watched}
         self._left_out = tuple(f"{path}: {why}" for path, why in {**refused, **out}.items())
         self._back = False
         if not self._typed():
@@ -211,7 +211,7 @@ class ByHand:
         if self._host.chapter.reboot:
             # A file that was changed by hand could not be restored by a line.
             return bool(line(change)) and all(map(line, way_back([change])))
-        return not by_hand.why_not(change) and bool(noted_only(change) or line(change))
+        return not by_hand.why_not_by_hand(change) and bool(noted_only(change) or line(change))
 
     def _seen(self) -> ApplyResult:
         """Return the writes that the learner has made, on a host without an agent."""

@@ -24,7 +24,7 @@ from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, fell_away, 
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, current_boot
-from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
+from jitter_workshop.tuning.tunables.registry import parse_wanted, set_for_one_boot
 
 AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
@@ -315,7 +315,7 @@ class Boots:
         return self._words_once() if way is not None and way.once else self._host.chapter.tunables
 
     def _words_once(self) -> tuple[str, ...]:
-        return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
+        return tuple(map(str, set_for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
         """Return two values: True if all boot parameters are in effect, and a sentence.

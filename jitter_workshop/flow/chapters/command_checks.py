@@ -41,8 +41,8 @@ class CommandFound:
 class CommandChecks:
     """Compare one host with the checks of by-hand commands, from the first look on.
 
-    A state is decided as for the writes at the step *apply* (``tuning.by_hand.compared``): by the present value, the
-    value at the first look and the wanted value. ``chapter``: the chapter of the commands.
+    A state is decided as for the writes at the step *apply* (``tuning.by_hand.state_by_hand``): by the present value,
+    the value at the first look and the wanted value. ``chapter``: the chapter of the commands.
     """
 
     def __init__(self, root: HostRoot, chapter: Chapter) -> None:
@@ -98,7 +98,7 @@ class CommandChecks:
         missing = [line for line in after if line not in present]
         if not missing:
             return CommandFound("done")
-        if not present or by_hand.compared(present, before, after) != "wrong":
+        if not present or by_hand.state_by_hand(present, before, after) != "wrong":
             return CommandFound("open")
         has = f"has the line '{clean(present[0], LABEL)}'" if len(present) == 1 else f"has {len(present)} lines"
         return CommandFound("wrong", f"{path} {has}, but not the line '{clean(missing[0], LINE)}'")
@@ -112,7 +112,7 @@ class CommandChecks:
                 return CommandFound("done")
             if word not in self._plans:
                 changes = planned(seen, asked.tunables).changes
-                self._plans[word] = tuple(one for one in changes if not by_hand.why_not(one))
+                self._plans[word] = tuple(one for one in changes if not by_hand.why_not_by_hand(one))
         except (HostError, UsageError):
             return CommandFound("open")
         wrong = [one for one in by_hand.states_of_writes(self._root, self._plans[word]) if one.state == "wrong"]
@@ -167,7 +167,7 @@ class CommandChecks:
         for check, wanted in checks.items():
             if before == wanted:
                 continue
-            state = by_hand.compared(present, before, wanted)
+            state = by_hand.state_by_hand(present, before, wanted)
             fewer = bool(present) and present & before == present
             if state == "done":
                 found[check] = CommandFound("done")

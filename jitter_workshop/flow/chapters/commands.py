@@ -30,7 +30,7 @@ class HandCommands:
         self,
         walk: ChapterWalk,
         now: Callable[[], float] = time.monotonic,
-        measuring: Callable[[], bool] = lock.measuring,
+        measuring: Callable[[], bool] = lock.run_in_progress,
     ) -> None:
         self._walk = walk
         self._now = now

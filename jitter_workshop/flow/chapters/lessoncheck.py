@@ -190,7 +190,7 @@ class _Chapter:
         """Yield a problem if the chapter's ``reboot`` does not agree with its tunables. If at least one of the tunables
         is a boot parameter, ``reboot`` must be true. Otherwise ``reboot`` must be false.
         """
-        whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
+        whens = {registry.find_tunable(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")
         if "boot" in whens and not self._chapter.reboot:
@@ -235,7 +235,7 @@ class _Chapter:
             if first.get(ident, True):
                 what = _words(before, ident) if ident in first else f"it is missing: {_reason(before, ident)}"
                 yield self._problem(f"{ident} must be 'improve' before the change; on {at_first} {what}", *where)
-            elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
+            elif registry.find_tunable(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
                 yield self._problem(f"applying {ident} changes nothing on {at_first}: {why}", *where)
             if not then.get(ident, False):
                 what = _words(after, ident) if ident in then else f"it is missing: {_reason(after, ident)}"

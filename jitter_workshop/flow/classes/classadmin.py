@@ -30,7 +30,7 @@ from jitter_workshop.model.text import ID, LABEL, PATH, REASON, called, clean
 from jitter_workshop.paths import CLASS_FILE, RUN_DIR
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import STATE_DIR
-from jitter_workshop.tuning.tunables.registry import find
+from jitter_workshop.tuning.tunables.registry import find_tunable
 
 __all__ = [
     "GROUP",
@@ -225,7 +225,7 @@ def _understood(data: bytes, file: Path | None) -> ClassFile:
     for who, ids in described.may_apply.items():
         for one in ids:
             try:
-                at_boot = one != ANY and find(one).when == "boot"
+                at_boot = one != ANY and find_tunable(one).when == "boot"
             except UsageError as error:
                 raise UsageError(f"{where}: may_apply.{who}: {error.message}", error.advice) from error
             if at_boot:

@@ -21,8 +21,8 @@ from jitter_workshop.agent.client import (
     NeedsPassword,
     Purpose,
     Rights,
-    connect,
     connect_class,
+    connect_to_agent,
     rights,
 )
 from jitter_workshop.agent.tracing import instances
@@ -329,11 +329,11 @@ class AgentConnection:
                 )
             may_ask = may_ask and not self.class_only
             try:
-                agent = connect(ask=may_ask and self.ask is None, purpose=purpose)
+                agent = connect_to_agent(ask=may_ask and self.ask is None, purpose=purpose)
             except NeedsPassword:
                 if not may_ask or self.ask is None:
                     raise
-                agent = self.ask(lambda: connect(purpose=purpose))
+                agent = self.ask(lambda: connect_to_agent(purpose=purpose))
             self._agent, self._began = agent, True
         return agent
 

@@ -198,7 +198,7 @@ def _trace(root: HostRoot) -> Need:
 
     may = rights() != "none"
     try:
-        folder = instances.tracefs(root)
+        folder = instances.trace_folder(root)
     except HostError as error:
         mend = error.advice
         if instances.hidden(root):
@@ -269,7 +269,7 @@ def _install(families: tuple[str, ...], packages: Mapping[str, str], programs: I
 
 def _kernel() -> Need:
     def find() -> str:
-        return f"Linux {kernels.find(practising.SHAPE.kernel, kernels.cache_dir()).release}"
+        return f"Linux {kernels.find_kernel(practising.SHAPE.kernel, kernels.kernel_cache_dir()).release}"
 
     return _asked("practice-kernel", "run a practice machine", find)
 

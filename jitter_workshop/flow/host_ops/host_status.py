@@ -64,7 +64,7 @@ class HostStatus:
 
     @property
     def summary(self) -> dict[str, int]:
-        return status.summary(self.checks)
+        return status.count_states(self.checks)
 
     @property
     def head(self) -> StatusHead:
@@ -93,7 +93,7 @@ class HostStatus:
         """Return (heading, checks) for each family of checks, in the order of the registry."""
         found: dict[str, list[Assessment]] = {}
         for tunable, check in zip(self.tunables, self.checks, strict=True):
-            found.setdefault(registry.heading(tunable), []).append(check)
+            found.setdefault(registry.tunable_heading(tunable), []).append(check)
         return list(found.items())
 
 
@@ -101,7 +101,7 @@ def read_checks(root: Path | str, ids: Sequence[str] = (), cpus: str | None = No
     """Return the checks of a host, in the order of the registry. ``ids``: make only these checks, () for all. ``cpus``:
     a list of hot CPUs, None for the usual choice. Raise UsageError for an unknown id or an invalid list. Raise
     HostError if the host has no such CPU, or shows no CPU."""
-    chosen = tuple(registry.find(name) for name in ids)
+    chosen = tuple(registry.find_tunable(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)
     hot = choose_hot(place, cpus, topology)
@@ -129,14 +129,14 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
     """Return the plan for the wanted tunables; nothing is written. ``wanted``: () for all tunables that ``status``
     would improve at run time. Raise the errors of :func:`read_checks`, and UsageError for a value that a tunable does
     not accept."""
-    from jitter_workshop.tuning.planning import plan, wanted_by_status
+    from jitter_workshop.tuning.planning import plan_changes, wanted_by_status
 
     place = HostRoot(root)
     topology = read_topology(place)
     hot = choose_hot(place, cpus, topology)
     host = Host(place, hot.cpus, topology)
     chosen = tuple(wanted) or wanted_by_status(host)
-    return HostPlan(plan(host, chosen), chosen, host, hot)
+    return HostPlan(plan_changes(host, chosen), chosen, host, hot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def find(root: Path, course: Course) -> Findings:
         chapter_id, title = treated.get(check.id, ("", ""))
         page = _explained(tunable, check, checkup.host)
         why_not = "" if chapter_id else tunable.untaught
-        found.append(Finding(check, registry.heading(tunable), page, chapter_id, title, why_not))
+        found.append(Finding(check, registry.tunable_heading(tunable), page, chapter_id, title, why_not))
     # ``status`` puts the families in the order in which the registry first names each; this page does the same.
     order = {name: number for number, (name, _) in enumerate(checkup.groups())}
     found.sort(key=lambda finding: order[finding.group])

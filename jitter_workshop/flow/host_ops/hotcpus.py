@@ -130,12 +130,12 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
     """Return the cores on which the workshop would place the ring, and the reason for them. If this process may use
     only one CPU, take the placement of the workload ``spin``."""
-    from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
+    from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose_cpus, how_near
     from jitter_workshop.flow.host_ops.known_lines import known_lines
 
     allowed = machine.allowed or machine.online
     wish = Wish(workload="ring" if len(allowed) > 1 else "spin")
-    placement = choose(machine, wish, lines=known_lines(root, machine))
+    placement = choose_cpus(machine, wish, lines=known_lines(root, machine))
     threads = CpuSet(placement.hot)
     hot = whole_cores(machine, threads) if _first_threads(machine, threads) else threads
     if len(machine.online) == 1:

@@ -33,7 +33,7 @@ def check(host: HostSummary, *, served: bool = False) -> None:
         raise HostError(HERE, "q leaves it")
     if served:
         raise HostError(IN_A_BROWSER, "in a terminal: jitter-workshop practice")
-    qemu.check(qemu.MachineOptions.of(SHAPE), kernels.cache_dir())
+    qemu.refuse_if_no_qemu(qemu.MachineOptions.of(SHAPE), kernels.kernel_cache_dir())
     room.check_memory(SHAPE.name, SHAPE.hardware.memory_mib)
 
 

@@ -20,7 +20,7 @@ from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import Entry, active
-from jitter_workshop.tuning.planning import plan
+from jitter_workshop.tuning.planning import plan_changes
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
@@ -78,7 +78,7 @@ def look_at_settings(
     CPU, LessonError for an unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:
-        tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
+        tunables = tuple(registry.find_tunable(word.partition("=")[0]) for word in chapter.tunables)
     except UsageError as error:
         raise LessonError(f"the chapter '{chapter.id}': {error.sentence()}", _CHECK) from error
     if ours is None:
@@ -165,7 +165,9 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
     """Return how a chapter's boot parameters will be set: for the next boot alone, or permanently. They are set
     permanently if ``always`` is True, or if one boot alone is not possible."""
     boots = [
-        (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
+        (t, one.value)
+        for one in registry.parse_wanted(words)
+        if isinstance(t := registry.find_tunable(one.id), BootParameter)
     ]
     lines = []
     for tunable, value in boots:
@@ -181,7 +183,7 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
     """Return the plan for ``words``, each ``ID`` or ``ID=VALUE``. Raise UsageError for an unknown id or an invalid
     value."""
-    return plan(seen.host, registry.parse_wanted(words))
+    return plan_changes(seen.host, registry.parse_wanted(words))
 
 
 def plan_view(
@@ -215,7 +217,7 @@ def _stands(seen: Seen, word: str) -> bool | None:
     Return None if the tunable cannot have VALUE on this host."""
     wanted = registry.parse_wanted([word])
     try:
-        registry.find(wanted[0].id).writes(seen.host, wanted[0].value)
-        return not plan(seen.host, wanted).changes
+        registry.find_tunable(wanted[0].id).writes(seen.host, wanted[0].value)
+        return not plan_changes(seen.host, wanted).changes
     except (Unavailable, UsageError):
         return None

@@ -46,7 +46,7 @@ def at_start() -> HostLoad | None:
     with HERE.beside(stop.set):
         before, earlier = foreign_activity.process_times(), read_stat(root)
         stop.wait(WINDOW_S)
-        later, activity = read_stat(root), foreign_activity.since(before, ())
+        later, activity = read_stat(root), foreign_activity.activity_since(before, ())
         own_s = foreign_activity.own_seconds() - before.own_s
     return None if stop.is_set() else judged(_average(root), earlier, later, activity.loads, own_s)
 

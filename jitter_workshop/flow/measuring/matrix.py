@@ -56,7 +56,7 @@ def plan() -> MatrixPlan:
             f"a matrix needs two CPUs, and this process may use only CPU {topology.allowed}",
             "widen its affinity mask or cpuset",
         )
-    cpus = choosing.chosen(topology)
+    cpus = choosing.matrix_cpus(topology)
     return MatrixPlan(topology, cpus, len(cpus) < len(topology.allowed))
 
 
@@ -86,7 +86,7 @@ def measure_matrix(
         if still is not None:
             still()
         with background_gate.HERE.measuring():
-            measured = runner.run(planned.pairs, told, cancel)
+            measured = runner.measure_pairs(planned.pairs, told, cancel)
         return _as_matrix(planned, measured, started_at, label)
 
 
@@ -112,7 +112,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
         cpus=cpus,
         one_way_ns=tuple(tuple(ns.get((min(a, b), max(a, b))) for b in cpus) for a in cpus),
         clusters=choosing.clusters(topology, ns),
-        groups=choosing.groups(topology),
+        groups=choosing.matrix_cpu_groups(topology),
         sampled=planned.sampled,
         complete=not measured.why and measured.stopped is None,
         topology=choosing.fingerprint(host.name, topology),

@@ -186,7 +186,7 @@ def measure(
                     result = places.run(observer, cancel, evidence.recorder)
             finally:
                 evidence.end()
-            activity = foreign_activity.since(before, set(result.spec.placement.cpus))
+            activity = foreign_activity.activity_since(before, set(result.spec.placement.cpus))
             changed = changed_meanwhile(applied, applied_tunables(root, in_effect=True))
         run = _as_run(request, result, summary, activity, applied, evidence.counters())
         notes = run.notes | evidence.notes()
@@ -234,15 +234,17 @@ class ChosenCpus:
         self, observer: RunObserver, cancel: CancelToken, recorder: Callable[[RunSpec], RunRecorder | None]
     ) -> runner.RunResult:
         """Measure on the chosen CPUs, and return the result. Raise HostError if the run cannot be placed, and the
-        errors of ``bench.runner.run``."""
+        errors of ``bench.runner.measure_spec``."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)
-                return runner.run(self._inside, observer, cancel, placed=placed, recorder=recorder(self._inside))
+                return runner.measure_spec(
+                    self._inside, observer, cancel, placed=placed, recorder=recorder(self._inside)
+                )
             except NotPlaced as refusal:
                 self.why_outside = refusal.sentence()
         outside = self._outside or self._resolve_outside()
-        return runner.run(outside, observer, cancel, recorder=recorder(outside))
+        return runner.measure_spec(outside, observer, cancel, recorder=recorder(outside))
 
     def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
         if not cpus:

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 
 from jitter_workshop.bench.noiseorder import order_for
-from jitter_workshop.bench.placement import choose
+from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.known_lines import known_lines
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, takes_threads, with_allowed
@@ -86,13 +86,13 @@ def placed_on(
 ) -> tuple[Placement, CpuSet | None]:
     """Return the placement of a run, and the CPUs that this tool has isolated. The second value is None if the run will
     use CPUs that are not isolated. This happens if too few CPUs are isolated, or if the request's placement is
-    ``none``. Raise the errors of ``bench.placement.choose``."""
+    ``none``. Raise the errors of ``bench.placement.choose_cpus``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
             wish = request.wish(own, by_thread=takes_threads(root))
-            return choose(with_allowed(topology, own), wish, isolated | own, lines), own
-    return choose(topology, request.wish(), isolated, lines), None
+            return choose_cpus(with_allowed(topology, own), wish, isolated | own, lines), own
+    return choose_cpus(topology, request.wish(), isolated, lines), None
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
@@ -114,7 +114,7 @@ def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, i
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """Return the placement of :func:`placed_on` as a plan. Raise the errors of ``bench.placement.choose``."""
+    """Return the placement of :func:`placed_on` as a plan. Raise the errors of ``bench.placement.choose_cpus``."""
     placement, own = placed_on(root, topology, request, isolated)
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)

@@ -256,7 +256,7 @@ def resolve(
 
     - ``within``: the isolated CPUs into which the measuring child will be moved; None if it is not moved.
     - ``by_thread``: True if single threads of the child can be moved to these CPUs.
-    - ``lines``: as in ``bench.placement.choose``.
+    - ``lines``: as in ``bench.placement.choose_cpus``.
 
     Raise UsageError if the request is invalid, HostError if this host cannot run it.
     """
@@ -264,7 +264,7 @@ def resolve(
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
-    placement = placing.choose(topology, request.wish(within, by_thread=by_thread), isolated, lines)
+    placement = placing.choose_cpus(topology, request.wish(within, by_thread=by_thread), isolated, lines)
     spec = made_of(
         RunSpec,
         request,

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from jitter_workshop.agent.caller_process import owners
+from jitter_workshop.agent.caller_process import owners_of_process
 from jitter_workshop.bench import foreign_activity
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot, is_count, line_value
@@ -75,7 +75,7 @@ def command_of(root: HostRoot, pid: int) -> str:
 def owner(root: HostRoot, pid: int) -> str:
     """Return the name of a process's owner. Return the owner's user id if the id has no name. Return "" if the process
     has ended. If a process has several user ids, prefer a user id that differs from the current user's id."""
-    found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
+    found = sorted(owners_of_process(root, pid) - {os.geteuid()}) or sorted(owners_of_process(root, pid))
     if not found:
         return ""
     try:
@@ -88,7 +88,7 @@ def not_ours(root: HostRoot, found: Found) -> str:
     """Return the reason why this process may not follow another user's program. Return "" if this process may follow
     the program."""
     pid = found.target.pid
-    if pid is None or os.geteuid() == 0 or owners(root, pid) in ({os.geteuid()}, set()):
+    if pid is None or os.geteuid() == 0 or owners_of_process(root, pid) in ({os.geteuid()}, set()):
         return ""
     whose = clean(owner(root, pid), USER)
     return f"process {pid} ({called(found.target.name, NAME)}) belongs to {whose}, and only root may follow it"

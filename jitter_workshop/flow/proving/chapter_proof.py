@@ -80,7 +80,7 @@ def changes(workshop: Workshop) -> tuple[str, ...]:
     the host shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
-        tunable = registry.find(finding.check.id)
+        tunable = registry.find_tunable(finding.check.id)
         if tunable.when == "runtime" and type(tunable).writes is not Tunable.writes:
             found.append(tunable.id)
     return tuple(found[:MOST_CHANGES])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jitter_workshop.bench.placement import Wish, choose
+from jitter_workshop.bench.placement import Wish, choose_cpus
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import draw_up
@@ -33,7 +33,7 @@ from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, W
 from jitter_workshop.model.text import LABEL, SENTENCE, clean, cleaned_sentence
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, applied_tunables
-from jitter_workshop.tuning.tunables.registry import find, parse_wanted
+from jitter_workshop.tuning.tunables.registry import find_tunable, parse_wanted
 
 NEEDS_BOOT = "takes effect with a boot"
 CHANGE_S = 0.5
@@ -349,7 +349,7 @@ def _settings(
 def must_be_quick(one: Wanted) -> None:
     """Raise HostError if a setting needs a boot or cannot be changed by this tool. A proof must apply and restore its
     settings within seconds."""
-    tunable = find(one.id)
+    tunable = find_tunable(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
             f"{one.id} {NEEDS_BOOT}, but a proof applies and restores a change within seconds",
@@ -370,7 +370,7 @@ def _must_change(plan: Plan) -> None:
     good = first.reason.startswith("nothing to do")
     why = "a proof would have nothing to change" if good else "this tunable cannot be proven here"
     advice = "'jitter-workshop status' shows what can be changed"
-    if good and find(first.tunable).values:
+    if good and find_tunable(first.tunable).values:
         advice = f"prove another value: {first.tunable}=VALUE"
     raise HostError(
         f"{first.tunable}: {clean(first.reason, SENTENCE)}; {why}",
@@ -403,7 +403,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
     value can be made only after a restore."""
     values = {one["id"]: one.get("value", "") for one in applied_tunables(root)}
     for one in wanted:
-        tunable = find(one.id)
+        tunable = find_tunable(one.id)
         default = tunable.default if tunable.values else None
         if one.id in {entry.tunable for entry in ours} and values.get(one.id, "") != (one.value or default or ""):
             raise HostError(
@@ -414,7 +414,7 @@ def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: Ho
 
 def _change_of(entry: Entry) -> Change:
     """Return a change that repeats the write of a journal entry."""
-    tunable = find(entry.tunable)
+    tunable = find_tunable(entry.tunable)
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 
 
@@ -475,7 +475,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
         wish = Wish(workload=base.workload, accumulator=hot.cpus[0], no_journaller=True)
     else:
         wish = Wish(workload=base.workload, within=hot)
-    return _of_both(base, choose(usable, wish, isolated))
+    return _of_both(base, choose_cpus(usable, wish, isolated))
 
 
 # -- what both have ----------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from jitter_workshop.stats.screening import most_chosen, one_by_one, pairs_neede
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.registry import find, parse_wanted
+from jitter_workshop.tuning.tunables.registry import find_tunable, parse_wanted
 
 _OFFLINE = "this setting takes CPUs offline, so the other settings would act on fewer CPUs; prove this setting alone"
 _UNUSABLE = "while CPUs are isolated, the command could not use them; name these CPUs with --cpus"
@@ -209,7 +209,7 @@ def _why_not(asked: ProveRequest, drawn: HostPlan, one: Wanted) -> str:
     if one.id == "isolation" and asked.command is not None and asked.cpus is None:
         return _UNUSABLE
     with contextlib.suppress(Unavailable, UsageError):
-        if find(one.id).takes_offline(drawn.host, one.value):
+        if find_tunable(one.id).takes_offline(drawn.host, one.value):
             return _OFFLINE
     return ""
 

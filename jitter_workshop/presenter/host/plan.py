@@ -263,9 +263,9 @@ def _words(change: Change) -> tuple[str, str, str]:
     """
     if change.tunable == PLACEMENT:
         return "", "", ""
-    from jitter_workshop.tuning.tunables.registry import find
+    from jitter_workshop.tuning.tunables.registry import find_tunable
 
-    tunable = find(change.tunable)
+    tunable = find_tunable(change.tunable)
     return tunable.title, tunable.why, tunable.danger
 
 

@@ -127,7 +127,7 @@ class BootParameter(Tunable):
         if self.contested:
             return self.answer("info", given, said)
         loader = host.boot_loader
-        how = "" if loader.means in ("grub-dropin", "grubby") else by_hand(loader, wanted)
+        how = "" if loader.means in ("grub-dropin", "grubby") else how_to_write_by_hand(loader, wanted)
         return self.answer("improve", given, said, wanted=wanted, fix=how)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -146,7 +146,7 @@ class BootParameter(Tunable):
             if before.text is None or before.reason:
                 raise Unavailable(before.reason)
             return (Write(path, before.text, wanted, "grubby"),)
-        raise Unavailable(by_hand(loader, wanted), info=True)
+        raise Unavailable(how_to_write_by_hand(loader, wanted), info=True)
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
         """Return the writes that make our own entry in GRUB's menu, and make GRUB boot this entry next time only."""
@@ -158,7 +158,7 @@ class BootParameter(Tunable):
         if why_not or offer.entry is None:
             raise Unavailable(f"this parameter cannot be set for one boot alone: {why_not}", info=True)
         entry, added = f"{offer.folder}/{CUSTOM}", f"{offer.folder}/{CUSTOM}({'+'.join(self.names)})"
-        there = given(parse_command_line(" ".join(offer.entry.arguments)), self.names)
+        there = select_parameters(parse_command_line(" ".join(offer.entry.arguments)), self.names)
         if there is not None:
             raise Unavailable(
                 f"GRUB's default entry has '{printable(there, NAME)}' already: change the parameter in that entry"
@@ -205,14 +205,14 @@ class BootParameter(Tunable):
     def given(self, line: CommandLine) -> str | None:
         """Return the part of the running kernel's command line that sets these parameters, as text. Return None if it
         sets none of them."""
-        return given(line.parameters, self.names)
+        return select_parameters(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
         path = f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg"
         before = kind_of("grub").read(host.root, path)
         if before.text is None:
             raise Unavailable(f"{path} cannot be read: {before.reason}")
-        elsewhere = other_settings(host, self.names)
+        elsewhere = other_grub_settings(host, self.names)
         if elsewhere and not before.text:
             file, there = elsewhere
             raise Unavailable(f"{file} has '{printable(there, NAME)}' already: change the parameter there")
@@ -264,7 +264,7 @@ class BootParameter(Tunable):
         return str(host.housekeeping)
 
 
-def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:
+def select_parameters(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:
     """Return those of ``parameters`` that have one of ``names``, as text; None if there are none. The characters ``-``
     and ``_`` in names count as the same, as in the kernel."""
     wanted = {name.replace("-", "_") for name in names}
@@ -272,7 +272,7 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
     return " ".join(n if v is None else f"{n}={v}" for n, v in found) or None
 
 
-def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
+def other_grub_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the path of a GRUB settings file that sets one of these parameters.
 
     The result also has the text of this setting. Files of this tool are ignored. If several files set a parameter,
@@ -282,7 +282,7 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
         for variable in _VARIABLES:
-            there = given(parse_command_line(values.get(variable, "")), names)
+            there = select_parameters(parse_command_line(values.get(variable, "")), names)
             if there is not None:
                 return path, there
     return None
@@ -306,10 +306,10 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
             f"in the same folder, add '{parameters}' to the options of the copy, then run: bootctl set-oneshot "
             f"{ENTRY_ID}.conf"
         )
-    return "" if loader.name == "GRUB" else by_hand(loader, parameters)
+    return "" if loader.name == "GRUB" else how_to_write_by_hand(loader, parameters)
 
 
-def by_hand(loader: BootLoader, parameters: str) -> str:
+def how_to_write_by_hand(loader: BootLoader, parameters: str) -> str:
     """Return a sentence that tells where the user can write ``parameters`` by hand. It is for boot loaders that this
     tool cannot change."""
     if loader.means == "none":

@@ -34,7 +34,7 @@ HEADINGS = {
 """Modules of this package, in the order in which ``status`` shows them, with the headings above their lines."""
 
 
-def heading(tunable: Tunable) -> str:
+def tunable_heading(tunable: Tunable) -> str:
     """Return the heading above a tunable's line in ``status``."""
     family = type(tunable).__module__.rpartition(".")[2]
     return HEADINGS.get(family, family)
@@ -58,7 +58,7 @@ def tunables() -> tuple[Tunable, ...]:
     return tuple(found)
 
 
-def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
+def find_tunable(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
     """Return the tunable with this id. For a boot parameter, the id may also begin with ``boot:``.
 
     Raise UsageError for an unknown id; the error suggests the most similar known word. ``also``: further words that the
@@ -89,7 +89,7 @@ def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted
     for word in words:
         name, equals, value = word.partition("=")
         once = name.strip().startswith(ONCE)
-        tunable = find(name.strip().removeprefix(ONCE), also)
+        tunable = find_tunable(name.strip().removeprefix(ONCE), also)
         if once and tunable.when != "boot":
             raise UsageError(
                 f"only boot parameters can be set for one boot, and {tunable.id} is none", f"write only '{tunable.id}'"
@@ -102,10 +102,10 @@ def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted
     return tuple(wanted.values())
 
 
-def for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
+def set_for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
     """Return ``wanted`` with its boot parameters set for the next boot only. Raise UsageError if ``wanted`` has no boot
     parameter."""
-    made = tuple(Wanted(one.id, one.value, once=find(one.id).when == "boot") for one in wanted)
+    made = tuple(Wanted(one.id, one.value, once=find_tunable(one.id).when == "boot") for one in wanted)
     if not any(one.once for one in made):
         raise UsageError("none of these tunables is a boot parameter", "only boot parameters can be set for one boot")
     return made

@@ -131,7 +131,7 @@ class Tracing(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         self.choose(value, ("off",))
-        folder = tracefs(host.root)
+        folder = tracefs_mount(host.root)
         tracer = read_value(host.root, f"{folder}/current_tracer", "value")
         events = host.root.text(f"{folder}/events/enable") in ("1", "X")
         found = [Setting(f"{folder}/current_tracer", tracer, "nop"), *_instances(host.root, folder)]
@@ -202,7 +202,7 @@ class PerfParanoid(Observed):
         return self.answer("info", str(current), who)
 
 
-def tracefs(root: HostRoot) -> str:
+def tracefs_mount(root: HostRoot) -> str:
     """Return the mount point of tracefs. Raise Unavailable where it is not mounted, or may not be read."""
     for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         reason = root.reading(f"{folder}/current_tracer").reason
