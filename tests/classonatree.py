@@ -113,7 +113,7 @@ class ClassOnATree:
         server[0].serve()
 
     def _serve_board(self) -> None:
-        service.serve(self.board_folder, who(member.caller(0, {}), self.described))
+        service.serve_board_connection(self.board_folder, who(member.caller(0, {}), self.described))
 
 
 class Talk:

@@ -178,7 +178,7 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     return found[next(even, wide[0])]
 
 
-def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
+def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
     """Return the cells of the grid: faint lines at the ticks.
 
     With too many lines, or without a faint colour in the theme, draw only dots where lines cross.

@@ -29,21 +29,21 @@ from jitter_workshop.chart.axes import (
     Cell,
     PlotFrame,
     framed,
-    grid,
+    grid_cells,
     on_curve,
     snapped,
     y_ticks,
 )
 from jitter_workshop.chart.gap import Gap, put_gap
 from jitter_workshop.chart.marks import DotKind, character, current, spelled
-from jitter_workshop.chart.probe import probe
+from jitter_workshop.chart.probe import probe_octants
 from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
     TINTED_FILLS,
     ChartPoint,
     fill_style,
-    legend,
+    legend_lines,
     looks,
     names,
     plain_style,
@@ -58,7 +58,7 @@ from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles, tight
 
-__all__ = ["ChartPoint", "in_plain", "legend", "printed", "render"]
+__all__ = ["ChartPoint", "plain_curve_lines", "legend_lines", "curves_for_terminal", "draw_curves"]
 
 LEAST_WIDTH = 24
 LEAST_HEIGHT = 4
@@ -81,7 +81,7 @@ _one_owner = threading.Lock()
 Between = tuple[int, int] | None
 
 
-def render(
+def draw_curves(
     curves: Sequence[PercentileCurve],
     width: int,
     height: int,
@@ -145,7 +145,7 @@ def _render(
     frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named), (view.x, view.y))
     labels = y_ticks(frame)
 
-    cells = grid(frame, labels, theme)
+    cells = grid_cells(frame, labels, theme)
     if between is not None and view.y in ("time", "share"):
         _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
     every = looks(curves, theme, highlight, crowd)
@@ -356,7 +356,7 @@ def _put_marks(
 # -- line by line ------------------------------------------------------------------------------------------------------
 
 
-def printed(
+def curves_for_terminal(
     curves: Sequence[PercentileCurve], view: CurveView | None = None, crowd: int = 0, between: Between = None
 ) -> str:
     """Return the curves and their legend as text of the terminal's size, with a line break at the end.
@@ -365,17 +365,17 @@ def printed(
 
     - ``view``: another chart of the curves; None means value by percentile.
     - ``crowd``: the number of curves, from the first one on, that are faint and not in the legend.
-    - ``between``: as in :func:`render`.
+    - ``between``: as in :func:`draw_curves`.
     """
-    probe()
+    probe_octants()
     console, plain, width, height = output()
     width = max(width, _LEAST_COLUMNS)
-    below_it = legend(curves[crowd:], width=width)
+    below_it = legend_lines(curves[crowd:], width=width)
     below = len(curves) - crowd + (_BELOW_A_CROWD if crowd else 0)
     rows = max(min(height - 2 - below, MOST_ROWS), LEAST_HEIGHT)
     if plain:
-        return "".join(f"{line}\n" for line in in_plain(curves, width, rows, view, crowd, between))
-    chart = render(curves, width, rows, view=view, crowd=crowd, between=between)
+        return "".join(f"{line}\n" for line in plain_curve_lines(curves, width, rows, view, crowd, between))
+    chart = draw_curves(curves, width, rows, view=view, crowd=crowd, between=between)
     return escaped(console, Text("\n").join([chart, *below_it]))
 
 
@@ -399,7 +399,7 @@ def escaped(console: Console, text: Text) -> str:
     return captured.get()
 
 
-def in_plain(
+def plain_curve_lines(
     curves: Sequence[PercentileCurve],
     width: int,
     rows: int,
@@ -411,8 +411,8 @@ def in_plain(
     two lines per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
-    chart = render(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between)
-    below_it = legend(curves[crowd:], width=width)
+    chart = draw_curves(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between)
+    below_it = legend_lines(curves[crowd:], width=width)
     return [line.rstrip() for line in (*chart.plain.split("\n"), *(entry.plain for entry in below_it))]
 
 

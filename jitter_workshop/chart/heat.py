@@ -12,7 +12,7 @@ import functools
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid_cells, snapped, y_ticks
 from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, escaped, output
 from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
@@ -29,7 +29,7 @@ _WIDE = 70
 _UPPER, _LOWER = "▀", "▄"
 
 
-def render(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
+def draw_heat_map(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
     """Draw a heat map in ``height`` lines of at most ``width`` columns. The last two lines name the run, and tell what
     the shades mean. Below 24×6 the text has empty lines only. ``theme``: the name of a palette, such as ``dark``."""
     return _render(heat, width, height, theme_named(theme), theme != PLAIN, current()).copy()
@@ -45,7 +45,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
     ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
     frame = PlotFrame(columns, rows, ranges, ("elapsed", "time"))
     labels = y_ticks(frame)
-    cells = grid(frame, labels, theme)
+    cells = grid_cells(frame, labels, theme)
     halves = 2 if tinted else 1
     # The ends of y fall on the middle of the first and of the last row.
     margin = (ranges.y_high - ranges.y_low) / (rows - 1) / 2
@@ -99,16 +99,16 @@ def _short(count: int) -> str:
     return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f}k" if count < 1e6 else f"{count / 1e6:,.1f}M"
 
 
-def printed(heat: Heat) -> str:
+def heat_map_for_terminal(heat: Heat) -> str:
     """Return the heat map at the terminal's size (80×28 without a terminal), with a line break at the end."""
     console, plain, width, height = output()
     rows = max(min(height - 2, MOST_ROWS), LEAST_HEIGHT + 2)
     width = max(width, LEAST_WIDTH)
     if plain:
-        return "".join(f"{line}\n" for line in in_plain(heat, width, rows))
-    return escaped(console, render(heat, width, rows))
+        return "".join(f"{line}\n" for line in plain_heat_map_lines(heat, width, rows))
+    return escaped(console, draw_heat_map(heat, width, rows))
 
 
-def in_plain(heat: Heat, width: int, rows: int) -> list[str]:
+def plain_heat_map_lines(heat: Heat, width: int, rows: int) -> list[str]:
     """Return the heat map as lines without colours."""
-    return [line.rstrip() for line in render(heat, width, rows, PLAIN).plain.split("\n")]
+    return [line.rstrip() for line in draw_heat_map(heat, width, rows, PLAIN).plain.split("\n")]

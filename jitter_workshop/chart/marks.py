@@ -56,14 +56,14 @@ OCTANTS = _octants()
 def current() -> DotKind:
     """Return the kind of characters for charts. The environment variable :data:`VARIABLE` can force the kind.
 
-    If no kind is forced, return the kind given to :func:`choose`. Before the first call of :func:`choose`, return
-    braille.
+    If no kind is forced, return the kind given to :func:`choose_dots`. Before the first call of :func:`choose_dots`,
+    return braille.
     """
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)
 
 
-def choose(kind: DotKind) -> None:
+def choose_dots(kind: DotKind) -> None:
     """Draw in this kind of characters from now on, unless the user forces another kind."""
     global _chosen
     _chosen = kind

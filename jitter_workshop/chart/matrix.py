@@ -25,7 +25,7 @@ _LEAST_ROWS = 4
 _MOST_CLUSTERS = 6
 
 
-def render(matrix: Matrix, width: int, height: int, theme: str = "dark") -> Text:
+def draw_matrix(matrix: Matrix, width: int, height: int, theme: str = "dark") -> Text:
     """Draw a matrix in at most ``height`` lines of at most ``width`` columns.
 
     The lines are a title, the cells, the time that each shade stands for, and the clusters. ``theme``: the name of a
@@ -139,15 +139,15 @@ def _clusters(matrix: Matrix, theme: Palette) -> list[Text]:
     return found
 
 
-def printed(matrix: Matrix) -> str:
+def matrix_for_terminal(matrix: Matrix) -> str:
     """Return the matrix at the terminal's size (80×28 without a terminal), with a line break at the end."""
     console, plain, width, height = output()
     rows = max(min(height - 2, max(MOST_ROWS, len(matrix.cpus) + 10)), 8)
     if plain:
-        return "".join(f"{line}\n" for line in in_plain(matrix, width, rows))
-    return escaped(console, render(matrix, width, rows))
+        return "".join(f"{line}\n" for line in plain_matrix_lines(matrix, width, rows))
+    return escaped(console, draw_matrix(matrix, width, rows))
 
 
-def in_plain(matrix: Matrix, width: int, rows: int) -> list[str]:
+def plain_matrix_lines(matrix: Matrix, width: int, rows: int) -> list[str]:
     """Return the matrix as lines without colours."""
-    return [line.rstrip() for line in render(matrix, width, rows, PLAIN).plain.split("\n")]
+    return [line.rstrip() for line in draw_matrix(matrix, width, rows, PLAIN).plain.split("\n")]

@@ -39,9 +39,9 @@ _VERSION = re.compile(r"([a-z]+)[ (]+([0-9][0-9.]*)")
 
 
 def may_ask(environment: Mapping[str, str]) -> bool:
-    """Return True if :func:`probe` may ask the terminal for its name and version. The environment must name a program
-    that draws octants, for example in TERM_PROGRAM. Return False in CI, with JITTER_WORKSHOP_MARKS, or with TERM empty,
-    ``dumb`` or ``linux``."""
+    """Return True if :func:`probe_octants` may ask the terminal for its name and version. The environment must name a
+    program that draws octants, for example in TERM_PROGRAM. Return False in CI, with JITTER_WORKSHOP_MARKS, or with
+    TERM empty, ``dumb`` or ``linux``."""
     term = environment.get("TERM", "")
     if term in ("", "dumb", "linux") or environment.get("CI") or environment.get(marks.VARIABLE):
         return False
@@ -62,7 +62,7 @@ def draws_octants(answer: bytes) -> bool:
     return tuple(int(part) for part in found[2].split(".") if part)[: len(least)] >= least
 
 
-def probe(
+def probe_octants(
     source: int = 0, target: int = 1, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
 ) -> bool:
     """Ask the terminal if it draws octants. If it does, draw charts with octants from now on, and return True.
@@ -76,7 +76,7 @@ def probe(
         if not (os.isatty(source) and os.isatty(target)):
             return False
         if draws_octants(_answer(source, target, limit_s)):
-            marks.choose("octants")
+            marks.choose_dots("octants")
             return True
     return False
 

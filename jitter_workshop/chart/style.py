@@ -106,7 +106,7 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     return found
 
 
-def legend(
+def legend_lines(
     curves: Sequence[PercentileCurve],
     *,
     theme: str = "dark",

@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
     daemon.reset_inherited_settings(4 if words == ["--listen"] else 3)
     from jitter_workshop.classroom import service
 
-    return daemon.run_service("board", words, {"": service.serve_caller, "--listen": service.listen})
+    return daemon.run_service("board", words, {"": service.serve_caller, "--listen": service.serve_board_socket})
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ _EPOCH_S = 1_577_836_800
 same bytes."""
 
 
-def write(out: Path, class_data: bytes) -> None:
+def write_bundle(out: Path, class_data: bytes) -> None:
     """Write the archive (``.tar.gz``). If this fails, no file is left. Raise HostError if the file exists or cannot be
     written."""
     made = list(contents(class_data))

@@ -22,7 +22,7 @@ LIMIT_S = 30.0
 """Time limit in seconds for an answer. It is long because the service may wait for other writers."""
 
 
-def connect(stop: int | None = None) -> BoardClient:
+def connect_to_board(stop: int | None = None) -> BoardClient:
     """Return a connection to the board of this class host. Raise HostError if there is no board, or it cannot be
     reached.
 

@@ -90,12 +90,12 @@ class HostChoices:
     python: str
 
 
-def runs_systemd() -> bool:
+def booted_by_systemd() -> bool:
     """Return True if systemd is this machine's init (sd_booted(3))."""
     return Path("/run/systemd/system").is_dir()
 
 
-def steps(wish: HostChoices) -> tuple[HostStep, ...]:
+def class_host_steps(wish: HostChoices) -> tuple[HostStep, ...]:
     """Return all steps that set up a class host, in order. Raise HostError for a damaged template."""
     tool = HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
     found = [_group(), _user(), tool, _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
@@ -142,14 +142,14 @@ def undo(wish: HostChoices) -> tuple[str, ...]:
     """Undo all steps, the last step first. Return the names of the steps that could not be undone, each with the
     reason."""
     left: list[str] = []
-    for step in reversed(steps(wish)):
+    for step in reversed(class_host_steps(wish)):
         try:
             step.undo()
         except (OSError, HostError) as error:
             left.append(f"{step.what}: {clean(error, SENTENCE)}")
     if wish.systemd:
         with contextlib.suppress(HostError):
-            run("systemctl", "daemon-reload")
+            run_system_program("systemctl", "daemon-reload")
     return tuple(left)
 
 
@@ -180,12 +180,12 @@ def _group() -> HostStep:
 
     def undo() -> None:
         if _exists(grp.getgrnam, GROUP):
-            run("groupdel", GROUP)
+            run_system_program("groupdel", GROUP)
 
     return HostStep(
         f"the group {GROUP}: its members take part in the class",
         problem,
-        lambda: run("groupadd", "--system", GROUP),
+        lambda: run_system_program("groupadd", "--system", GROUP),
         undo,
     )
 
@@ -204,12 +204,12 @@ def _user() -> HostStep:
         if _exists(pwd.getpwnam, GROUP):
             raise HostError(f"the user {GROUP} belongs to another program or person", "rename or remove this user")
         home, shell = ("--home-dir", BOARD_DIR, "--no-create-home"), ("--shell", "/usr/sbin/nologin")
-        run("useradd", "--system", "--gid", GROUP, *home, *shell, GROUP)
+        run_system_program("useradd", "--system", "--gid", GROUP, *home, *shell, GROUP)
 
     def undo() -> None:
         if not problem():
             _end_all_of(pwd.getpwnam(GROUP).pw_uid)
-            run("userdel", GROUP)
+            run_system_program("userdel", GROUP)
 
     return HostStep(f"the user {GROUP}, who runs the board", problem, do, undo)
 
@@ -281,19 +281,19 @@ def _logins(housekeeping: CpuSet) -> HostStep:
 
 def _sudo_rule(python: str) -> HostStep:
     text = fill("sudoers", PYTHON=python)
-    made = RootFile(SUDOERS, text.encode(), 0o440, refuse=lambda new: run("visudo", "-cf", new))
+    made = RootFile(SUDOERS, text.encode(), 0o440, refuse=lambda new: run_system_program("visudo", "-cf", new))
 
     def problem() -> str:
-        sudo = program("sudo")
+        sudo = path_of_program("sudo")
         if sudo is None:
             return "sudo is not installed on this host"
         if found := made.problem():
             return found
-        agent, board = commands(python)
+        agent, board = service_commands(python)
         # The file is right. Ask sudo about a member of the group to find out if sudo reads the file.
         for uid in sorted(uids_of(GROUP))[:1]:
             for target, command in (("root", agent), (GROUP, board)):
-                run("sudo", "-n", "-l", "-U", pwd.getpwuid(uid).pw_name, "-u", target, "--", *command)
+                run_system_program("sudo", "-n", "-l", "-U", pwd.getpwuid(uid).pw_name, "-u", target, "--", *command)
         as_user = (sudo, "-n", "-u", GROUP, "--", *board)
         return answers(by_command(agent), "the agent") or answers(by_command(as_user), "the board")
 
@@ -314,13 +314,15 @@ class Started:
         for name in _SOCKETS:
             for question, words in (("is-enabled", "will not start at boot"), ("is-active", "is not active")):
                 try:
-                    run("systemctl", question, name)
+                    run_system_program("systemctl", question, name)
                 except HostError:
                     return f"{name} {words}"
         for name in (*_SOCKETS, *(f"{one}.service" for one in SERVICES), SLICE):
-            if run("systemctl", "show", "-p", "NeedDaemonReload", "--value", name).strip() == "yes":
+            if run_system_program("systemctl", "show", "-p", "NeedDaemonReload", "--value", name).strip() == "yes":
                 return f"systemd has not reloaded {name}"
-        allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
+        allowed = (
+            run_system_program("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
+        )
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
             has = f"CPU {clean(allowed, LABEL)}" if allowed else "all CPUs"
             return f"{SLICE} may use {has}, but should use only CPU {self.logins}"
@@ -331,24 +333,24 @@ class Started:
     def do(self) -> None:
         """Make systemd read the unit files again, and restart both services. A member who has the turn loses it. Raise
         HostError if systemctl fails."""
-        run("systemctl", "daemon-reload")
+        run_system_program("systemctl", "daemon-reload")
         self._stop()
-        run("systemctl", "enable", "--now", *_SOCKETS)
+        run_system_program("systemctl", "enable", "--now", *_SOCKETS)
 
     def undo(self) -> None:
         with contextlib.suppress(HostError):
-            run("systemctl", "disable", *_SOCKETS)
+            run_system_program("systemctl", "disable", *_SOCKETS)
         self._stop()
 
     def _stop(self) -> None:
         # For a missing unit systemctl reports an error, but the unit counts as stopped.
         with contextlib.suppress(HostError):
-            run("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+            run_system_program("systemctl", "stop", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
         with contextlib.suppress(HostError):
-            run("systemctl", "reset-failed", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
+            run_system_program("systemctl", "reset-failed", *_SOCKETS, *(f"{one}.service" for one in SERVICES))
 
 
-def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def service_commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the command that starts the agent, and the command that starts the board. ``python``: the path of the
     interpreter. The sudo rule of a class host allows exactly these two commands."""
     package = Path(f"{INSTALL_DIR}/lib/jitter_workshop")
@@ -399,15 +401,15 @@ def fill(template: str, **words: str) -> str:
         raise HostError(f"the template {template} uses an unknown placeholder: {unknown}") from None
 
 
-def program(name: str) -> str | None:
+def path_of_program(name: str) -> str | None:
     """Return the path of a program of the system, None if it is not installed."""
     return shutil.which(name, path=_PATH)
 
 
-def run(*words: str) -> str:
+def run_system_program(*words: str) -> str:
     """Run a program of the system, by name, in a fixed environment. Return its standard output. Raise HostError if the
     program is missing or fails."""
-    found = program(words[0])
+    found = path_of_program(words[0])
     if found is None:
         raise HostError(f"{words[0]} is not installed on this host")
     try:

@@ -45,14 +45,14 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 def interpreter() -> str:
     """Return the path of the Python interpreter that a class host uses.
 
-    If the running interpreter is fit (see :func:`unfit`), return its path outside the virtual environment. Otherwise
-    return the system's interpreter of the same version. Raise HostError if no interpreter is fit.
+    If the running interpreter is fit (see :func:`why_python_unfit`), return its path outside the virtual environment.
+    Otherwise return the system's interpreter of the same version. Raise HostError if no interpreter is fit.
     """
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
     for path in (mine, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        why = unfit(path)
+        why = why_python_unfit(path)
         if not why:
             return os.path.realpath(path)
         first = first or why
@@ -62,7 +62,7 @@ def interpreter() -> str:
     )
 
 
-def unfit(path: str) -> str:
+def why_python_unfit(path: str) -> str:
     """Return the reason why a class host cannot use an interpreter; "" if it can.
 
     Only root may write a fit interpreter, all users may run it, and it is outside home folders. If it is not the

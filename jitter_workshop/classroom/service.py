@@ -27,7 +27,7 @@ from jitter_workshop.agent.policy import Member, keep_to_housekeeping
 from jitter_workshop.agent.service import daemon
 from jitter_workshop.agent.service.listener import inherited, listen_on, take_place
 from jitter_workshop.agent.turns.state_file import published
-from jitter_workshop.classroom.store import BoardStore, publish_banner, stamp
+from jitter_workshop.classroom.store import BoardStore, publish_banner, utc_text
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_SAID, Banner, Board, Posted
@@ -102,7 +102,7 @@ class Service:
             asked = request["banner"]
             if not isinstance(asked, dict):
                 raise UsageError("'banner' must be an object, or null")
-            banner = _as(Banner, {**asked, "by": self._who.user, "at": stamp(time.time())})
+            banner = _as(Banner, {**asked, "by": self._who.user, "at": utc_text(time.time())})
             words = {name: clean(getattr(banner, name), MAX_SAID) for name in ("chapter", "step", "text")}
             banner = replace(banner, **words)
         with BoardStore(self._folder) as store:
@@ -115,7 +115,7 @@ class Service:
             raise HostError(f"only an instructor may {what}", advice)
 
 
-def listen() -> None:
+def serve_board_socket() -> None:
     """Serve the socket that systemd passed, until SIGTERM. Raise HostError if systemd did not pass exactly
     one socket.
     """
@@ -141,7 +141,7 @@ def serve_caller(counted: bool = False) -> None:
         if uid and not counted:
             _like_any_other()
             take_place(_board_folder(), uid)
-    serve(Path(paths.BOARD_DIR), who)
+    serve_board_connection(Path(paths.BOARD_DIR), who)
 
 
 def _like_any_other() -> None:
@@ -163,7 +163,7 @@ def _board_folder() -> int:
         raise HostError(f"{paths.BOARD_DIR} cannot be used: {reason(error)}", "tell the instructor") from error
 
 
-def serve(folder: Path, who: Member) -> None:
+def serve_board_connection(folder: Path, who: Member) -> None:
     """Serve one connection on descriptors 0 and 1. ``folder``: the board's folder."""
     os.umask(0o077)
     Service(who, folder, 0, 1).serve()

@@ -139,10 +139,10 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             except (CodecError, ValueError) as error:
                 notes[clean(user, USER)] = f"this member's results cannot be read: {clean(error, REASON)}"
                 continue
-            row = BoardRow(uid, user, posted, theirs, stamp(seen_s), max(now_s - moved_s, 0.0))
+            row = BoardRow(uid, user, posted, theirs, utc_text(seen_s), max(now_s - moved_s, 0.0))
             found.append(replace(row, group=_group(row, now_s - seen_s, turns or TurnState(""))))
         found.sort(key=lambda row: (_GROUPS.index(row.group), -row.idle_s if row.group == "stuck" else 0.0, row.user))
-        return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
+        return Board(host, utc_text(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
         """Delete the data of the member named ``user``, or of all members for None. Return the number of members whose
@@ -200,7 +200,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             when = (self._folder / DAMAGED).stat().st_mtime
         except OSError:
             return {}
-        words = f"the board's file was damaged and was moved to {DAMAGED} (last written {stamp(when)})"
+        words = f"the board's file was damaged and was moved to {DAMAGED} (last written {utc_text(when)})"
         return {"the board": f"{words}; the next results of each member fill the board again"}
 
 
@@ -269,7 +269,7 @@ def _word(word: str) -> str:
     return clean(word, MAX_TEXT)
 
 
-def stamp(seconds: float) -> str:
+def utc_text(seconds: float) -> str:
     """Return a time, in seconds since 1970, as ISO 8601 in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
         return _matrix(args, form)
     curves, view, notices, between = _curves(args)
     if form is None:
-        from jitter_workshop.chart.canvas import printed
+        from jitter_workshop.chart.canvas import curves_for_terminal
 
-        sys.stdout.write(printed(curves, view, between=between))
+        sys.stdout.write(curves_for_terminal(curves, view, between=between))
     else:
         _put(args, _picture(form, curves, view, args.theme, between))
     say_notices(notices)
@@ -138,7 +138,7 @@ def _show(
 
 def _heatmap(args: argparse.Namespace, form: str | None) -> int:
     """Draw the heat map of one run and return 0."""
-    from jitter_workshop.chart.heat import printed
+    from jitter_workshop.chart.heat import heat_map_for_terminal
     from jitter_workshop.report.pictures.svg import render_heat_svg
 
     if len(args.runs) > 1:
@@ -158,7 +158,7 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
         args,
         form,
         notices,
-        lambda: printed(heat),
+        lambda: heat_map_for_terminal(heat),
         lambda: render_heat_svg(heat, theme=args.theme),
         lambda png: png.render_heat_png(heat, theme=args.theme or "light"),
     )
@@ -166,7 +166,7 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
 
 def _matrix(args: argparse.Namespace, form: str | None) -> int:
     """Draw a matrix of the session and return 0."""
-    from jitter_workshop.chart.matrix import printed
+    from jitter_workshop.chart.matrix import matrix_for_terminal
     from jitter_workshop.report.pictures.svg import render_matrix_svg
 
     if len(args.runs) > 1:
@@ -180,7 +180,7 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
         args,
         form,
         notices,
-        lambda: printed(matrix),
+        lambda: matrix_for_terminal(matrix),
         lambda: render_matrix_svg(matrix, theme=args.theme),
         lambda png: png.render_matrix_png(matrix, theme=args.theme or "light"),
     )

@@ -111,7 +111,7 @@ def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
     - ``notes``: the reason if ``setting`` is null, and the reason if ``chance`` is "held" or "later".
     - ``seconds``: the time of each step (``course.pace``).
     """
-    from jitter_workshop.course.pace import pace
+    from jitter_workshop.course.pace import step_paces
 
     notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}
     notes |= {"chance": entry.held} if entry.held else {}
@@ -120,7 +120,7 @@ def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
         **picked(entry, "setting", "curve", "summary", "reason", "done", "chance"),
-        "seconds": {one.step: round(one.seconds) for one in pace(chapter)},
+        "seconds": {one.step: round(one.seconds) for one in step_paces(chapter)},
         "notes": notes,
     }
 

@@ -198,7 +198,11 @@ def _import(args: argparse.Namespace) -> int:
     if pages and (args.unit or args.label or args.session):
         raise UsageError("a report restores its whole session unchanged", "leave out --unit, --label and --session")
     others = [(path, data) for path, data in read if not reportfile.is_page(data)]
-    found = [run for path, data in others for run in foreign.parse(data, path.name, unit=args.unit, label=args.label)]
+    found = [
+        run
+        for path, data in others
+        for run in foreign.parse_foreign_file(data, path.name, unit=args.unit, label=args.label)
+    ]
     store = SessionStore()
     back = [(page, archive.bring_back(store.folder, page.unpacked)) for page in pages]
     told = [_page_json(*one) for one in back]

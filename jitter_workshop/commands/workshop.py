@@ -92,11 +92,11 @@ def _run(args: argparse.Namespace) -> int:
             if no_screen and not args.plain:
                 sys.stdout.write(no_screen)
             return PlainWalk(workshop).run(args.chapter)
-        from jitter_workshop.chart.probe import probe
+        from jitter_workshop.chart.probe import probe_octants
         from jitter_workshop.tui.app import run as run_screen
 
         if not served():
-            probe()
+            probe_octants()
         return run_screen(workshop, args.chapter)
     finally:
         from jitter_workshop.plain.settings import closing_lines

@@ -27,7 +27,9 @@ NOT_SET = " (not set)"
 """The end of a run's label if the chapter's settings were not in effect when the run began."""
 
 
-def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
+def chapter_marks(
+    chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None
+) -> dict[str, bool]:
     """Return the marks of a chapter: mark → True if the learner has earned it.
 
     The mark ``curve`` is always in the result. If no check names ``curve``, one finished run for each measurement of
@@ -139,14 +141,14 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
-    without = marks(chapter, {}, dict.fromkeys(tunables, False))
+    without = chapter_marks(chapter, {}, dict.fromkeys(tunables, False))
     found = [
         Flaw((), f"the learner earns the mark '{mark}' without any work") for mark, earned in without.items() if earned
     ]
     for n, check in enumerate(chapter.checks):
         alone = dataclasses.replace(chapter, checks=(check,))
         measured = chapter.measurement(check.slot or "")
-        if not marks(alone, runs, dict.fromkeys(tunables, True))[check.mark]:
+        if not chapter_marks(alone, runs, dict.fromkeys(tunables, True))[check.mark]:
             how = measured.placement if measured else "nothing"
             message = f"the check asks for placement '{check.placement}', but '{check.slot}' is measured with '{how}'"
             found.append(Flaw(("check", n, "placement"), f"{message}, so no learner can earn this mark"))

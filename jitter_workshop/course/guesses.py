@@ -190,7 +190,7 @@ def _decided(given: Answer, right: Answer, decided: str, others: str) -> GuessOu
     return GuessOutcome(text, given is right, explanation, None, None)
 
 
-def judged_by(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
+def guess_can_be_judged(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
     """Return True if these runs have the figure that decides the question. Otherwise no guess can be judged."""
     if seen is None or (before is None and task.by != "value"):
         return False
@@ -314,7 +314,7 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
         return GuessOutcome(text, None, "", guessed, None)
     if (share := sent_share(seen)) is not None:
         return GuessOutcome(f"{_NOT_JUDGED}{_sent_told(share)} {_LEFT_OUT}", None, "", guessed, None)
-    near, words = judge(guessed, measured, f"p{percentile}")
+    near, words = judge_value(guessed, measured, f"p{percentile}")
     few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
     text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
@@ -337,7 +337,7 @@ def by_curve(task: GuessTask, guess: Guess, curve: PercentileCurve) -> GuessOutc
             None,
             measured,
         )
-    near, words = judge(guess.value_ns, measured, f"p{percentile}")
+    near, words = judge_value(guess.value_ns, measured, f"p{percentile}")
     marked = f"You marked {nice_ns(guess.value_ns)} at p{percentile}"
     text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}. {words}"
     answer = answer_for_value(task, measured)
@@ -345,7 +345,7 @@ def by_curve(task: GuessTask, guess: Guess, curve: PercentileCurve) -> GuessOutc
     return GuessOutcome(text, near, explanation, guess.value_ns, measured)
 
 
-def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:
+def judge_value(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:
     """Return two values: True if the guess is near the measured value, and a sentence that compares both. ``what``: the
     name of the value."""
     measured_ns = max(measured_ns, 1)

@@ -25,7 +25,7 @@ _READERS = ("course", "model/course.py", "model/codec.py")
 """The package's files that decide how a course is read."""
 
 
-def read(folder: Path) -> Course | None:
+def read_kept_course(folder: Path) -> Course | None:
     """Return the course of a folder from the cache. Return None if the cache is missing, damaged or out of date."""
     try:
         with files.open_regular(paths.cache_dir() / FILE) as file:
@@ -40,7 +40,7 @@ def read(folder: Path) -> Course | None:
     return None
 
 
-def keep(folder: Path, course: Course) -> None:
+def keep_course(folder: Path, course: Course) -> None:
     """Write a course that was just read from a folder to the cache. Do nothing if the cache cannot be written."""
     with contextlib.suppress(SessionError, OSError):
         files.make_folder(paths.cache_dir())

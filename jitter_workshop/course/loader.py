@@ -55,14 +55,14 @@ def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
 def _builtin(folder: Path) -> tuple[Course, bool]:
     """Return the built-in course, and True if it comes from the cache. A process reads the course only once, because an
     installation does not change while a workshop runs."""
-    course = kept.read(folder)
+    course = kept.read_kept_course(folder)
     return (course, True) if course is not None else (_whole(read_course()), False)
 
 
 @functools.lru_cache(maxsize=1)
 def _keep(folder: Path) -> None:
     """Keep the built-in course in the cache, at most once in a process and its forks."""
-    kept.keep(folder, _builtin(folder)[0])
+    kept.keep_course(folder, _builtin(folder)[0])
 
 
 def _whole(reading: Reading) -> Course:

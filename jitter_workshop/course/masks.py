@@ -35,7 +35,7 @@ class MaskJudgement:
         return not (self.freed or self.kept or self.beyond)
 
 
-def judge(wanted: Mask, answer: CpuSet) -> MaskJudgement:
+def judge_mask(wanted: Mask, answer: CpuSet) -> MaskJudgement:
     """Compare a learner's CPU mask with the right mask, and find the likely mistake. ``wanted``: the right mask.
     ``answer``: the CPUs that the learner's mask names."""
     every = CpuSet.of(range(wanted.cpus))

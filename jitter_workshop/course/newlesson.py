@@ -187,4 +187,4 @@ def _write_new(path: Path, content: bytes) -> None:
 
 
 def _explained(what: str, path: Path) -> AbstractContextManager[None]:
-    return files.explained(what, path, LessonError, "give --course a folder that you may write to")
+    return files.name_os_errors(what, path, LessonError, "give --course a folder that you may write to")

@@ -54,7 +54,7 @@ class StepPace:
         return self.own_s + self.fixed_s
 
 
-def pace(chapter: Chapter) -> tuple[StepPace, ...]:
+def step_paces(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
     If a text has several versions, for example for several states of the host, the longest version counts. The first
@@ -64,9 +64,9 @@ def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 
 
-def minutes(chapter: Chapter) -> float:
+def chapter_minutes(chapter: Chapter) -> float:
     """Return the time of the whole chapter in minutes."""
-    return sum(one.seconds for one in pace(chapter)) / 60
+    return sum(one.seconds for one in step_paces(chapter)) / 60
 
 
 def run_s(measurement: Measurement) -> float:

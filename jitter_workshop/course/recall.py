@@ -31,7 +31,7 @@ class Askable:
     chapter: int
 
 
-def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
+def due_questions(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of the recall questions to ask at this visit, at most AT_ONCE.
 
     Questions of box 1 come first: their last answer was wrong, or they were skipped. After them, due questions and new
@@ -61,7 +61,7 @@ def _in_turns(first: Sequence[str], second: Sequence[str]) -> list[str]:
     return [one for n in range(longest) for one in (*first[n : n + 1], *second[n : n + 1])]
 
 
-def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
+def boxes_after_answer(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
     """Return the boxes after the question ``key`` was answered at the present visit. ``right``: True for a right
     answer."""
     before = boxes.cards.get(key)
@@ -70,7 +70,7 @@ def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
     return dataclasses.replace(boxes, cards={**boxes.cards, key: card})
 
 
-def skipped(boxes: RecallBoxes, keys: Iterable[str]) -> RecallBoxes:
+def boxes_after_skip(boxes: RecallBoxes, keys: Iterable[str]) -> RecallBoxes:
     """Return the boxes after the questions ``keys`` were asked and not answered at the present visit. Each stays in its
     box, and comes back after SKIPPED_WAIT visits or later."""
     cards = dict(boxes.cards)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from jitter_workshop.course.masks import judge
+from jitter_workshop.course.masks import judge_mask
 from jitter_workshop.errors import WaitStopped
 from jitter_workshop.model.course import GuessTask, StepName
 from jitter_workshop.model.effect import Relation
@@ -439,7 +439,7 @@ class PlainApply(PlainStep):
         if not typed:
             self._show_mask()
             return True
-        judged = judge(task.wanted, parse_mask(typed))
+        judged = judge_mask(task.wanted, parse_mask(typed))
         self.talk.say("", *masks.judged(task, judged, self.talk.width), "")
         return True
 

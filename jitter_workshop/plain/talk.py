@@ -162,15 +162,15 @@ class Talk:
         if not curves:
             self.tell("There is no curve yet.")
             return
-        from jitter_workshop.chart.canvas import in_plain
+        from jitter_workshop.chart.canvas import plain_curve_lines
 
-        self.say(*in_plain([shown.curve for shown in curves], self.width, _CHART_ROWS))
+        self.say(*plain_curve_lines([shown.curve for shown in curves], self.width, _CHART_ROWS))
 
     def heat(self, shown: Heat) -> None:
         """Show a run's heat map."""
-        from jitter_workshop.chart.heat import in_plain
+        from jitter_workshop.chart.heat import plain_heat_map_lines
 
-        self.say(*in_plain(shown, self.width, _HEAT_ROWS))
+        self.say(*plain_heat_map_lines(shown, self.width, _HEAT_ROWS))
 
     def table(self, curves: Sequence[RunCurve]) -> None:
         self.say(*percentile_table(curves, self.width))

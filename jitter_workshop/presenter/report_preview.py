@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jitter_workshop.chart.matrix import in_plain
+from jitter_workshop.chart.matrix import plain_matrix_lines
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
@@ -113,7 +113,7 @@ def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
         elif isinstance(one, blocks.MatrixChart):
             yield from wrap(Text(one.text, "dim"), prose)
-            yield from (Text(line, "text") for line in in_plain(one.matrix, prose, _MATRIX_ROWS))
+            yield from (Text(line, "text") for line in plain_matrix_lines(one.matrix, prose, _MATRIX_ROWS))
         elif isinstance(one, blocks.Table):
             yield from _table(one, width)
 

@@ -57,7 +57,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
         return {name: render(document, None).encode()}
     drawn = _drawn(document)
     room = MOST_BYTES - len(_page(document, drawn, None).encode()) - _FOR_WORDS - _A_LINE * len(session.session.runs)
-    packed = archive.pack(session.folder, room=max(0, int(room * _IN_BASE64)))
+    packed = archive.pack_session(session.folder, room=max(0, int(room * _IN_BASE64)))
     return {name: _page(document, drawn, packed).encode()}
 
 

@@ -115,7 +115,7 @@ class BroughtBack:
 # Packing --------------------------------------------------------------------------------------------------------------
 
 
-def pack(folder: Path, *, room: int | None = None) -> bytes:
+def pack_session(folder: Path, *, room: int | None = None) -> bytes:
     """Return the archive of the session in ``folder``. ``room``: the largest size in bytes; None for no limit.
     Required files are always packed, even if the archive then becomes larger than ``room``. Raise SessionError if
     ``folder`` has no session, or if a file cannot be read.
@@ -174,7 +174,7 @@ def _archive(session: str, content: Mapping[str, bytes], left_out: Iterable[Left
 
 
 def _read(folder: Path, path: str) -> bytes:
-    with files.explained("read", folder / path), files.open_regular(folder / path) as file:
+    with files.name_os_errors("read", folder / path), files.open_regular(folder / path) as file:
         return file.read()
 
 
@@ -188,7 +188,7 @@ def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
     """
     found: dict[str, int] = {}
     others: list[LeftOut] = []
-    with files.explained("read the session in", folder):
+    with files.name_os_errors("read the session in", folder):
         for path, entry in _walk(folder):
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and is_known(path):
@@ -218,9 +218,9 @@ def is_known(path: str) -> bool:
         case [name]:
             return name in _OF_SESSION
         case [imports.FOLDER | proofs.FOLDER | matrices.FOLDER | screenings.FOLDER, name]:
-            return name.endswith(".json") and ids.is_id(name.removesuffix(".json"))
+            return name.endswith(".json") and ids.is_folder_id(name.removesuffix(".json"))
         case ["runs", run, name]:
-            return ids.is_id(run) and name in _OF_RUN
+            return ids.is_folder_id(run) and name in _OF_RUN
     return False
 
 
@@ -290,7 +290,7 @@ def _index(manifest: bytes, most: int) -> Index:
     if files.is_newer(value, FORMAT_VERSION):
         raise SessionError("a newer version of the workshop wrote the session in the file", "update jitter-workshop")
     index = from_plain(Index, value)
-    if not ids.is_id(index.session):
+    if not ids.is_folder_id(index.session):
         raise ValueError("the session's id is not valid")
     if max(len(index.files), len(index.left_out)) > MOST_FILES or sum(f.size for f in index.files) > most:
         raise ValueError("the archive is larger than a session may be")
@@ -360,7 +360,7 @@ def _session(unpacked: Unpacked) -> Session:
         session = from_plain(Session, json.loads(unpacked.files[SESSION_FILE]))
     except (ValueError, RecursionError) as error:
         raise _damaged(f"{SESSION_FILE}: {clean(error, REASON)}") from error
-    if session.id != unpacked.session or not ids.is_id(session.id):
+    if session.id != unpacked.session or not ids.is_folder_id(session.id):
         raise _damaged(f"{SESSION_FILE} belongs to another session")
     return session
 

@@ -52,7 +52,7 @@ def is_newer(value: Any, known: int) -> bool:
 
 
 @contextlib.contextmanager
-def explained(
+def name_os_errors(
     what: str, path: Path, kind: type[WorkshopError] = SessionError, advice: str | None = None
 ) -> Iterator[None]:
     """Turn an OSError into an error of class ``kind``. The error says ``cannot <what> <path>: <reason>; <advice>``.
@@ -67,14 +67,14 @@ def explained(
 
 def make_folder(path: Path) -> None:
     """Make a folder and its missing parents, for this user only. Raise SessionError if that fails."""
-    with explained("make the folder", path):
+    with name_os_errors("make the folder", path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file: readers see the old content or the new one, also after a power cut. Raise SessionError if that
     fails."""
-    with explained("write", path):
+    with name_os_errors("write", path):
         replace(path, content, 0o600)
 
 
@@ -100,7 +100,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes | Callable[[BinaryIO], 
     writes the content. Raise SessionError if that fails."""
     temporary = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}")
     below = sorted({parent for path in files for parent in Path(path).parents})
-    with explained("write", folder):
+    with name_os_errors("write", folder):
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             for inner in below:
@@ -188,7 +188,7 @@ def read_each(
     """
     found, notices = list[tuple[Path, T]](), list[str]()
     try:
-        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_id(e.stem))
+        paths = sorted(e for e in folder.iterdir() if e.suffix == ".json" and ids.is_folder_id(e.stem))
     except OSError:
         return found, notices
     for path in paths:

@@ -33,7 +33,7 @@ KNOWN = (
 )
 
 
-def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
+def parse_foreign_file(data: bytes, name: str, *, unit: str | None = None, label: str = "") -> tuple[ImportedRun, ...]:
     """Return the runs in the bytes of a file: one run, or one for each tag of a log. ``name``: the file's name.
     ``unit``: the user's unit of the values (ns | us | ms | s); None for the file's own unit. ``label``: the user's
     label for the runs. Raise SessionError if the unit or the format is unknown, or if the file is damaged."""

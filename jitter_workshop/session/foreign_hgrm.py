@@ -21,9 +21,9 @@ from jitter_workshop.session.foreign_text import (
     UNITS,
     broken,
     decimal,
-    lines,
+    numbered_lines,
     stated_unit,
-    whole,
+    whole_number_of_text,
 )
 
 MAX_ROWS = 20_000
@@ -55,7 +55,7 @@ def detect(data: bytes) -> bool:
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
     """Return one run, with percentiles only. Raise SessionError for a damaged file."""
     read = _Read()
-    for number, text in lines(data, name, 65536):
+    for number, text in numbered_lines(data, name, 65536):
         _line(read, name, number, text.strip())
     if not read.rows:
         broken(name, "the distribution has no rows", advice="record for longer")
@@ -106,7 +106,7 @@ def _line(read: _Read, name: str, number: int, text: str) -> None:
         read.unit = read.unit or stated_unit(text[:MOST_COMMENT])
         if found := _FOOTER.match(text):
             greatest = decimal(found[1])
-            total = whole(found[2])
+            total = whole_number_of_text(found[2])
             if greatest is None or total is None:
                 broken(name, "the footer's figures are impossible", line=number)
             read.footer = (greatest, total)
@@ -131,7 +131,7 @@ def _row(text: str) -> tuple[Fraction, Fraction, int] | None:
     parts = text.replace(",", " ").split(None, 4)
     if not 3 <= len(parts) <= 4:
         return None
-    value, percentile, total = decimal(parts[0]), decimal(parts[1]), whole(parts[2])
+    value, percentile, total = decimal(parts[0]), decimal(parts[1]), whole_number_of_text(parts[2])
     if value is None or percentile is None or total is None or percentile > 1:
         return None
     if len(parts) == 4 and parts[3] not in _ENDLESS and decimal(parts[3]) is None:

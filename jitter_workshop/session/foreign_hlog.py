@@ -24,7 +24,7 @@ from jitter_workshop.session.foreign_text import (
     UNITS,
     broken,
     epoch,
-    lines,
+    numbered_lines,
     run_of,
     stated_unit,
 )
@@ -95,7 +95,7 @@ def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
 def _read(data: bytes, name: str, budget: ByteBudget) -> tuple[_Header, dict[str, _Tag], bool]:
     header, tags, total = _Header(), dict[str, _Tag](), 0
     unended = data.count(b"\n") + 1 if not data.endswith(b"\n") else None
-    for number, text in lines(data, name, _LONGEST):
+    for number, text in numbered_lines(data, name, _LONGEST):
         if not text.strip() or text.startswith('"StartTimestamp"'):
             continue
         if text.startswith("#"):

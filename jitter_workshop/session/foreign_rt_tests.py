@@ -32,12 +32,12 @@ from jitter_workshop.session.foreign_text import (
     broken,
     decimal,
     is_json,
-    lines,
     load_json,
     moment,
-    number,
+    numbered_lines,
     run_of,
-    whole,
+    whole_number_of_json,
+    whole_number_of_text,
 )
 
 N = TypeVar("N", int, Fraction)
@@ -106,13 +106,13 @@ def _threads(
         if not isinstance(thread, dict) or not isinstance(thread.get("histogram"), dict):
             broken(name, f"{where} has no histogram", advice=advice)
         for word, known in figures.items():
-            figure = number(thread.get(word))
+            figure = whole_number_of_json(thread.get(word))
             if figure is not None:
                 known.append(figure)
             elif word in required:
                 broken(name, f"{where} has no {word}")
         for bucket, samples in thread["histogram"].items():
-            many = number(samples)
+            many = whole_number_of_json(samples)
             if many is None or decimal(bucket) is None:
                 broken(name, f"{where} has an invalid bucket")
             buckets[bucket] += many
@@ -144,7 +144,7 @@ def _cyclictest_json(data: bytes, name: str, unit: str | None) -> ImportedRun:
     named, figures = _threads(value, name, "cyclictest", ("cycles", "min", "max"), _LONGER)
     buckets: Counter[int] = Counter()
     for text, samples in named.items():
-        at = whole(text)
+        at = whole_number_of_text(text)
         if at is None:
             broken(name, "the file has an invalid bucket")
         buckets[at] += samples
@@ -200,17 +200,17 @@ def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list
     """
     rows, footer = dict[int, list[int]](), dict[str, list[int]]()
     last, columns = -1, 0
-    for line, text in lines(data, name):
+    for line, text in numbered_lines(data, name):
         if text.startswith("#"):
             if found := _FOOTER.match(text):
                 if found[1] in footer:
                     broken(name, "a second histogram begins here", line=line, advice="import one at a time")
-                footer[found[1]] = _numbers(found[2], name, line, whole)
+                footer[found[1]] = _numbers(found[2], name, line, whole_number_of_text)
             continue
         if not text or text[0] not in _DIGITS or not text.partition(" ")[2].strip("0 \t"):
             # Most rows are zeros and carry no information.
             continue
-        at, *row = _numbers(text, name, line, whole)
+        at, *row = _numbers(text, name, line, whole_number_of_text)
         if not row or len(row) != (columns or len(row)) or footer:
             broken(name, "this row has more or fewer columns than the rows before it", line=line)
         if at <= last:
@@ -278,7 +278,7 @@ def _oslat_text(data: bytes, name: str) -> ImportedRun:
     buckets: dict[Fraction, int] = {}
     columns, version, last, highest = 0, "", False, Fraction(-1)
     summary: dict[str, list[Fraction]] = {}
-    for line, text in lines(data, name):
+    for line, text in numbered_lines(data, name):
         if found := _VERSION.match(text):
             version = found[1]
             continue

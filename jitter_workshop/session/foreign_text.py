@@ -49,7 +49,7 @@ def broken(name: str, what: str, *, line: int | None = None, advice: str = _ADVI
     raise SessionError(f"{place}: {what}", advice)
 
 
-def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
+def numbered_lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line without its end). Raise SessionError for a line that is too long, or for too many
     lines."""
     start, number, end = 0, 0, len(data)
@@ -65,7 +65,7 @@ def lines(data: bytes, name: str, longest: int = _MAX_LINE) -> Iterator[tuple[in
         start = stop + 1
 
 
-def whole(text: str) -> int | None:
+def whole_number_of_text(text: str) -> int | None:
     """Return the number in a text that has only digits. Return None for any other text, and for numbers above 2^63 -
     1."""
     if not _WHOLE.fullmatch(text):
@@ -110,7 +110,7 @@ def is_json(data: bytes) -> bool:
     return data[:_START_BYTES].lstrip().startswith(b"{")
 
 
-def number(value: Any) -> int | None:
+def whole_number_of_json(value: Any) -> int | None:
     """Return a value of a JSON file if it is a whole number from 0 to 2^63 - 1. Return None for any other value."""
     if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
         value = int(value)

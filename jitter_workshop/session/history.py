@@ -36,7 +36,7 @@ def append(session: Path, events: Sequence[HostEvent]) -> None:
     path = session / FILE
     lines = b"".join(files.json_line({"format_version": FORMAT_VERSION, **to_plain(one)}) for one in events)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with files.explained("write", path), closed_after(os.open(path, flags, 0o600)) as handle:
+    with files.name_os_errors("write", path), closed_after(os.open(path, flags, 0o600)) as handle:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
@@ -47,7 +47,7 @@ def append(session: Path, events: Sequence[HostEvent]) -> None:
         os.fsync(handle)
 
 
-def read(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
+def read_history(session: Path) -> tuple[tuple[HostEvent, ...], tuple[str, ...]]:
     """Return a session's events, oldest first, and notices for the user about unreadable lines."""
     try:
         with files.open_regular(session / FILE) as file:

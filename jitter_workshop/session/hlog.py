@@ -38,7 +38,9 @@ class IntervalHistogram:
     encoded: str
 
 
-def write(file: BinaryIO, intervals: Iterable[IntervalHistogram], base_s: float, comments: Iterable[str] = ()) -> None:
+def write_log(
+    file: BinaryIO, intervals: Iterable[IntervalHistogram], base_s: float, comments: Iterable[str] = ()
+) -> None:
     """Write a log. ``base_s``: the Unix time from which the times in the log count. Raise ValueError for a tag that
     cannot be in a line.
     """
@@ -55,7 +57,7 @@ def write(file: BinaryIO, intervals: Iterable[IntervalHistogram], base_s: float,
         file.write(_line(interval, base_s).encode("ascii"))
 
 
-def read(path: Path, tag: str | None = None) -> Iterator[IntervalHistogram]:
+def read_intervals(path: Path, tag: str | None = None) -> Iterator[IntervalHistogram]:
     """Yield the intervals of a log, in order. ``tag``: yield only intervals with this tag; None for all intervals.
     Raise OSError if the file cannot be read. Raise ValueError with the line's number if a line is damaged."""
     base_s: dict[str, float] = {}

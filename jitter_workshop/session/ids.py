@@ -51,7 +51,7 @@ def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = N
     raise SessionError("no free id was found", "try again")
 
 
-def is_id(text: str) -> bool:
+def is_folder_id(text: str) -> bool:
     """Return True if a text may be the name of a session's or a run's folder."""
     return _SAFE.fullmatch(text) is not None and ".damaged-" not in text
 

@@ -16,7 +16,7 @@ from jitter_workshop.session import files, ids
 FOLDER = "imports"
 
 
-def add(session: Path, run: ImportedRun) -> ImportedRun:
+def store_import(session: Path, run: ImportedRun) -> ImportedRun:
     """Store a curve in a session's folder; return the stored curve with its id. Raise SessionError if that fails."""
     folder = session / FOLDER
     files.make_folder(folder)
@@ -26,7 +26,7 @@ def add(session: Path, run: ImportedRun) -> ImportedRun:
     return stored
 
 
-def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
+def read_imports(session: Path, *, set_aside: bool = True) -> tuple[tuple[ImportedRun, ...], tuple[str, ...]]:
     """Return a session's curves, oldest first, and notices for the user about unreadable files."""
     found, notices = files.read_each(
         session / FOLDER, ImportedRun, "import", IMPORT_FORMAT, _check, may_rename=set_aside

@@ -14,14 +14,14 @@ from jitter_workshop.session import files, ids
 FOLDER = "matrices"
 
 
-def add(session: Path, matrix: Matrix) -> None:
+def store_matrix(session: Path, matrix: Matrix) -> None:
     """Store a matrix in a session's folder. Raise SessionError if that fails."""
     folder = session / FOLDER
     files.make_folder(folder)
     files.write_whole(folder / f"{matrix.id}.json", files.json_line(to_plain(matrix)))
 
 
-def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ...], tuple[str, ...]]:
+def read_matrices(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ...], tuple[str, ...]]:
     """Return a session's matrices, oldest first, and notices for the user about unreadable files. ``set_aside``: True
     if a damaged file may be renamed.
     """
@@ -54,7 +54,7 @@ def newest_lines(sessions: Path, topology: str) -> PairTimes | None:
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():
-            if ids.is_id(session.name):
+            if ids.is_folder_id(session.name):
                 try:
                     named += [(e.name, e) for e in (session / FOLDER).iterdir() if e.suffix == ".json"]
                 except OSError:

@@ -122,7 +122,7 @@ class OpenSession:
         trace of the run; None without a trace.
         """
         self._writable()
-        if not ids.is_id(run.id) or (self.folder / "runs" / run.id).exists():
+        if not ids.is_folder_id(run.id) or (self.folder / "runs" / run.id).exists():
             raise SessionError(f"a run cannot be stored as {clean(run.id)}", "measure again")
         kept = list(blocks)
         base_s = kept[0].wall_start_s if kept else ids.now().timestamp()
@@ -134,9 +134,9 @@ class OpenSession:
             runs / run.id,
             {
                 RUN_FILE: files.json_bytes(to_plain(run)),
-                BLOCKS_FILE: lambda f: hlog.write(f, _block_intervals(kept), base_s, comments),
-                MERGED_FILE: lambda f: hlog.write(f, whole, base_s, comments),
-                **({TRACE_FILE: lambda f: traces.write(f, trace)} if trace is not None else {}),
+                BLOCKS_FILE: lambda f: hlog.write_log(f, _block_intervals(kept), base_s, comments),
+                MERGED_FILE: lambda f: hlog.write_log(f, whole, base_s, comments),
+                **({TRACE_FILE: lambda f: traces.write_run_trace(f, trace)} if trace is not None else {}),
             },
         )
         self._runs[run.id] = run
@@ -162,14 +162,14 @@ class OpenSession:
     def add_import(self, run: ImportedRun) -> ImportedRun:
         """Store a curve of another tool beside the runs; return the stored curve. Raise SessionError if that fails."""
         self._writable()
-        stored = imports.add(self.folder, run)
+        stored = imports.store_import(self.folder, run)
         self._imports = (*self.imports(), stored) if self._imports is not None else None
         return stored
 
     def imports(self) -> tuple[ImportedRun, ...]:
         """Return curves of other tools, oldest first. Damaged files are set aside, and a notice says so."""
         if self._imports is None:
-            self._imports, notices = imports.read_all(self.folder, set_aside=not self.read_only)
+            self._imports, notices = imports.read_imports(self.folder, set_aside=not self.read_only)
             for notice in notices:
                 self._notice(notice)
         return self._imports
@@ -178,7 +178,7 @@ class OpenSession:
         """Remove a curve of another tool from the session. Raise SessionError if that fails."""
         self._writable()
         path = self.folder / imports.FOLDER / f"{run.id}.json"
-        with files.explained("remove", path):
+        with files.name_os_errors("remove", path):
             path.unlink(missing_ok=True)
             files.sync_folder(path.parent)
         self._imports = tuple(one for one in self.imports() if one.id != run.id)
@@ -208,11 +208,11 @@ class OpenSession:
     def add_matrix(self, matrix: Matrix) -> None:
         """Store a matrix of this host beside the runs. Raise SessionError if that fails."""
         self._writable()
-        matrices.add(self.folder, matrix)
+        matrices.store_matrix(self.folder, matrix)
 
     def matrices(self) -> tuple[Matrix, ...]:
         """Return all matrices, oldest first. Damaged files are set aside, and a notice says so."""
-        found, notices = matrices.read_all(self.folder, set_aside=not self.read_only)
+        found, notices = matrices.read_matrices(self.folder, set_aside=not self.read_only)
         for notice in notices:
             self._notice(notice)
         return found
@@ -230,13 +230,13 @@ class OpenSession:
         SessionError if that fails.
         """
         self._writable()
-        proofs.keep(self.folder, proof)
+        proofs.store_proof(self.folder, proof)
         self._proving = "" if proof.ended_at else proof.id
 
     def proofs(self) -> tuple[Proof, ...]:
         """Return all proofs, oldest first. A notice names each proof that is damaged or was interrupted. The file of a
         damaged proof is renamed, unless the session is read-only."""
-        found, notices = proofs.read_all(self.folder, self._judge, ours=not self.read_only, own=self._proving)
+        found, notices = proofs.read_proofs(self.folder, self._judge, ours=not self.read_only, own=self._proving)
         for notice in notices:
             self._notice(notice)
         return found
@@ -251,11 +251,11 @@ class OpenSession:
     def add_screening(self, screening: Screening) -> None:
         """Store a screening, finished or not, in place of its stored state. Raise SessionError if that fails."""
         self._writable()
-        screenings.keep(self.folder, screening)
+        screenings.store_screening(self.folder, screening)
 
     def screenings(self) -> tuple[Screening, ...]:
         """Return all screenings, oldest first. Damaged files are set aside, and a notice says so."""
-        found, notices = screenings.read_all(self.folder, set_aside=not self.read_only)
+        found, notices = screenings.read_screenings(self.folder, set_aside=not self.read_only)
         for notice in notices:
             self._notice(notice)
         return found
@@ -276,7 +276,7 @@ class OpenSession:
         path = self._run_folder(run_id) / TRACE_FILE
         try:
             with files.open_regular(path) as file:
-                return traces.read(file)
+                return traces.read_run_trace(file)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -323,7 +323,7 @@ class OpenSession:
         path = self._run_folder(run.id) / BLOCKS_FILE
         label = f"{run.label or run.id}{f' ({run.mark})' if run.mark else ''}"
         try:
-            read = hlog.read(path, name or run.main_histogram)
+            read = hlog.read_intervals(path, name or run.main_histogram)
             return heat(label, [(one.start_s, one.length_s, non_zero(decode_histogram(one.encoded))) for one in read])
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
@@ -350,12 +350,12 @@ class OpenSession:
             self.notices.append(sentence)
 
     def _run_folder(self, run_id: str) -> Path:
-        if not ids.is_id(run_id):
+        if not ids.is_folder_id(run_id):
             raise SessionError(f"there is no run {clean(run_id)}")
         return self.folder / "runs" / run_id
 
     def _run_ids(self) -> tuple[str, ...]:
-        return in_order(self._session.runs, self._folders())
+        return order_ids(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
         """Return the ids of the runs that have a folder. The result is cached until an entry of the folder ``runs`` is
@@ -397,7 +397,7 @@ class OpenSession:
 
         total: HdrHistogram | None = None
         try:
-            for interval in hlog.read(path, name):
+            for interval in hlog.read_intervals(path, name):
                 part = decode_histogram(interval.encoded)
                 if total is None:
                     total = part
@@ -434,12 +434,12 @@ def run_folders(folder: Path) -> set[str]:
     try:
         # The listing includes each entry's type: one call per entry would take ten times as long.
         with os.scandir(folder / "runs") as entries:
-            return {e.name for e in entries if ids.is_id(e.name) and e.is_dir()}
+            return {e.name for e in entries if ids.is_folder_id(e.name) and e.is_dir()}
     except OSError:
         return set()
 
 
-def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
+def order_ids(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
     """Return the ids in ``here`` in order. The ids that are also in ``listed`` come first, in the order of ``listed``.
     All other ids follow, in ascending order."""
     known = [run for run in dict.fromkeys(listed) if run in here]

@@ -86,18 +86,18 @@ def _other(proof: Proof, said: Judgement) -> Judgement | None:
     return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 
-def keep(session: Path, proof: Proof) -> None:
+def store_proof(session: Path, proof: Proof) -> None:
     """Store a proof. It replaces an earlier stored state of this proof. Raise SessionError if that fails; the earlier
     state is then unchanged.
     """
-    if not ids.is_id(proof.id):
+    if not ids.is_folder_id(proof.id):
         raise SessionError(f"a proof cannot be stored as {clean(proof.id)}", "prove it again")
     folder = session / FOLDER
     files.make_folder(folder)
     files.write_json(folder / f"{proof.id}.json", to_plain(proof))
 
 
-def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
+def read_proofs(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
     """Return a session's proofs, oldest first, and notices about damaged or interrupted proofs.
 
     ``judge``: judges a proof again from its runs. If the new judgement differs from the stored one, the returned proof
@@ -123,7 +123,7 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
             if ours:
                 # On a full disk it is judged and reported again at the next read.
                 with contextlib.suppress(SessionError):
-                    keep(session, proof)
+                    store_proof(session, proof)
             notices.append(
                 f"proof {shown} does not fit its runs: it was edited, or another version judged it. The proof was "
                 f"judged again from these runs. The old file is {where}"

@@ -18,17 +18,17 @@ from jitter_workshop.session import files, ids
 FOLDER = "screenings"
 
 
-def keep(session: Path, screening: Screening) -> None:
+def store_screening(session: Path, screening: Screening) -> None:
     """Store a screening, in place of its stored state. Raise SessionError if that fails; then the stored state is
     unchanged."""
-    if not ids.is_id(screening.id):
+    if not ids.is_folder_id(screening.id):
         raise SessionError(f"a screening cannot be stored as {clean(screening.id)}", "make it again")
     folder = session / FOLDER
     files.make_folder(folder)
     files.write_whole(folder / f"{screening.id}.json", files.json_line(to_plain(screening)))
 
 
-def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Screening, ...], tuple[str, ...]]:
+def read_screenings(session: Path, *, set_aside: bool = True) -> tuple[tuple[Screening, ...], tuple[str, ...]]:
     """Return a session's screenings, oldest first, and notices for the user about unreadable files."""
     found, notices = files.read_each(
         session / FOLDER, Screening, "screening", FORMAT_VERSION, _check, may_rename=set_aside

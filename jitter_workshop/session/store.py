@@ -21,7 +21,7 @@ from jitter_workshop.session.opened import (
     SESSION_FILE,
     OpenSession,
     SessionLock,
-    in_order,
+    order_ids,
     read_run,
     run_folders,
 )
@@ -63,7 +63,7 @@ class SessionStore:
                 damaged += self._damaged_runs(ident, checked)
             session, problem = self._load(ident)
             if session is not None:
-                runs = in_order(session.runs, run_folders(self.folder / ident))
+                runs = order_ids(session.runs, run_folders(self.folder / ident))
                 sessions += (dataclasses.replace(session, runs=runs),)
             if problem is not None:
                 damaged += (problem,)
@@ -171,7 +171,7 @@ class SessionStore:
         session = self.find(wanted)
         folder = self.folder / session.id
         lock = SessionLock(folder)
-        with files.explained("remove the session in", folder):
+        with files.name_os_errors("remove the session in", folder):
             if not lock.take():
                 raise SessionError(f"{lock.holder} has session {session.id} open", "close it first")
             try:
@@ -184,9 +184,9 @@ class SessionStore:
         return session
 
     def _ids(self) -> tuple[str, ...]:
-        with files.explained("read the sessions in", self.folder):
+        with files.name_os_errors("read the sessions in", self.folder):
             try:
-                return tuple(sorted(e.name for e in self.folder.iterdir() if ids.is_id(e.name) and e.is_dir()))
+                return tuple(sorted(e.name for e in self.folder.iterdir() if ids.is_folder_id(e.name) and e.is_dir()))
             except FileNotFoundError:
                 return ()
 

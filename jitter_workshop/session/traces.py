@@ -93,7 +93,7 @@ class _BlockHeader:
     whole_from: int = 0
 
 
-def write(file: BinaryIO, trace: RunTrace) -> None:
+def write_run_trace(file: BinaryIO, trace: RunTrace) -> None:
     """Write a run's trace. Raise OSError if the file cannot be written."""
     blocks = tuple(
         made_of(
@@ -114,7 +114,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
     file.write(packer.flush())
 
 
-def read(file: BinaryIO) -> RunTrace:
+def read_run_trace(file: BinaryIO) -> RunTrace:
     """Read a run's trace. Raise SessionError for a damaged file."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise SessionError("the file is not a trace, or another version wrote it")

@@ -46,7 +46,7 @@ def new_folder(top: Path | None = None) -> Path:
     above = top or watches_dir()
     files.make_folder(above)
     folder = above / ids.free_id(above)
-    with files.explained("make the folder", folder):
+    with files.name_os_errors("make the folder", folder):
         folder.mkdir(mode=0o700)
     return folder
 
@@ -62,7 +62,7 @@ class WatchJournal:
         self.path = folder / JOURNAL
         self.unwritten = 0
         self._end = self._reserved = 0
-        with files.explained("write", self.path):
+        with files.name_os_errors("write", self.path):
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 self._reserve()
@@ -108,7 +108,7 @@ def read_journal(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the entries of a journal, in order. A line that is cut off or damaged is left out. Raise SessionError for a
     file that cannot be read."""
     path = folder / JOURNAL
-    with files.explained("read", path, advice="name the folder of a watch"), files.open_regular(path) as file:
+    with files.name_os_errors("read", path, advice="name the folder of a watch"), files.open_regular(path) as file:
         while line := file.readline(_MOST_LINE + 1):
             if line.startswith(b"\0"):
                 return
@@ -119,7 +119,7 @@ def read_journal(folder: Path) -> Iterator[dict[str, Any]]:
 def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
     """Write a frozen trace. Return "", or the reason why it could not be written."""
     content = io.BytesIO()
-    traces.write(content, trace)
+    traces.write_run_trace(content, trace)
     try:
         files.replace(folder / name, content.getvalue(), 0o600)
     except OSError as error:
@@ -137,7 +137,7 @@ def read_trace(folder: Path, name: str) -> RunTrace | None:
     path = folder / name
     try:
         with files.open_regular(path) as file:
-            return traces.read(file)
+            return traces.read_run_trace(file)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -153,7 +153,7 @@ def remove_trace(folder: Path, name: str) -> None:
         (folder / name).unlink()
 
 
-def remove(folder: Path) -> None:
+def remove_watch(folder: Path) -> None:
     """Remove a watch's journal, and its folder if the folder is then empty."""
     with contextlib.suppress(OSError):
         (folder / JOURNAL).unlink()

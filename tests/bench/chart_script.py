@@ -31,11 +31,11 @@ def main() -> None:
     def afresh(width: int, height: int) -> None:
         # Another set and another highlight each time: the cache never has it.
         n = next(turn)
-        canvas.render(sets[n % 16], width, height, "dark", n // 16 % 6, [(99.9, 1_000 + n)])
+        canvas.draw_curves(sets[n % 16], width, height, "dark", n // 16 % 6, [(99.9, 1_000 + n)])
 
     runner.bench_func("200×60", afresh, 200, 60)
     runner.bench_func("80×24", afresh, 80, 24)
-    runner.bench_func("from the cache", canvas.render, sets[0], 200, 60)
+    runner.bench_func("from the cache", canvas.draw_curves, sets[0], 200, 60)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def asks(*words: str, user: str = "ada") -> tuple[int, str, str]:
         uid, instructor = {"ada": (ADA, True), "grace": (GRACE, False)}[user]
         program = SERVE.format(tree=str(CHECKOUT), folder=str(folder), uid=uid, user=user, instructor=instructor)
-        monkeypatch.setattr(client, "connect", lambda: started((sys.executable, "-c", program)))
+        monkeypatch.setattr(client, "connect_to_board", lambda: started((sys.executable, "-c", program)))
         capsys.readouterr()
         code = cli.main(["class", *words])
         told = capsys.readouterr()

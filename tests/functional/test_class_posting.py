@@ -92,7 +92,7 @@ def class_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def use(program: str) -> None:
         command = (sys.executable, "-c", program)
-        monkeypatch.setattr(posting, "connect", lambda stop: started(command, stop))
+        monkeypatch.setattr(posting, "connect_to_board", lambda stop: started(command, stop))
 
     return use
 

@@ -767,7 +767,7 @@ def test_the_restore_of_a_lost_lease_is_in_the_history(
     assert proof.complete
     assert any("was measured again" in note for note in proof.notes)
     assert tuned_tree.contents(tree) == before
-    events, _ = history.read(session.folder)
+    events, _ = history.read_history(session.folder)
     did = [event.did for event in events if event.path.endswith("enabled")]
     assert did.count("applied") == did.count("restored")
     (alone,) = [event for event in events if event.reason == LAPSED]

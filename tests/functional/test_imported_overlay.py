@@ -22,7 +22,7 @@ CYCLICTEST = Path(__file__).parents[1] / "imports" / "cyclictest.json"
 
 def with_imports(count: int) -> FakeWorkshop:
     workshop = open_workshop()
-    (theirs,) = foreign.parse(foreign.content(CYCLICTEST), CYCLICTEST.name)
+    (theirs,) = foreign.parse_foreign_file(foreign.content(CYCLICTEST), CYCLICTEST.name)
     for _ in range(count):
         workshop.context.handle.add_import(theirs)
     return workshop

@@ -13,7 +13,7 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.course.pace import minutes
+from jitter_workshop.course.pace import chapter_minutes
 from jitter_workshop.flow.chapters import lessoncheck
 from jitter_workshop.flow.chapters.tour import take
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -381,7 +381,7 @@ def test_minutes_far_from_the_computed_ones_are_a_mistake(tmp_path: Path, stated
     lesson.write_text(lesson.read_text().replace(f"minutes = {chapter.minutes}\n", f"minutes = {stated}\n"))
     [(file, line, message)] = found(course)
     assert (file, lesson.read_text().splitlines()[line - 1]) == ("02-governor/lesson.toml", f"minutes = {stated}")
-    assert f"write minutes = {round(minutes(chapter))}" in message
+    assert f"write minutes = {round(chapter_minutes(chapter))}" in message
 
 
 def test_a_slow_step_is_a_mistake_in_the_built_in_course_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

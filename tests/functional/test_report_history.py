@@ -32,7 +32,7 @@ HOST = "a-host-in-a-class"
 
 
 def told(folder: Path) -> list[tuple[str, str, str, bool]]:
-    events, notices = history.read(folder)
+    events, notices = history.read_history(folder)
     assert notices == ()
     return [(e.did, e.tunable, e.chapter, e.kept) for e in events]
 
@@ -112,7 +112,7 @@ def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
         chapter.restore()
         chapter.apply()
         chapter.restore()
-    events, _ = history.read(live.context.handle.folder)
+    events, _ = history.read_history(live.context.handle.folder)
     assert {e.proof for e in events} == {"", "20260101-000000-beef"}
     document = report(live)
     assert {c.proof for c in document.changes} == {""}

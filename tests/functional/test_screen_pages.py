@@ -106,7 +106,7 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
 async def test_imported_curves_lie_beside_the_runs_and_are_marked(size: tuple[int, int]) -> None:
     workshop = with_runs(1)
     sample = Path(__file__).parents[1] / "imports" / "cyclictest.json"
-    (theirs,) = foreign.parse(sample.read_bytes(), sample.name)
+    (theirs,) = foreign.parse_foreign_file(sample.read_bytes(), sample.name)
     workshop.context.handle.add_import(theirs)
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:

@@ -62,7 +62,7 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answers:
     made = MadeClass(tmp_path / "class", monkeypatch)
     made.busy()
     answering = Answers(board(40))
-    monkeypatch.setattr(presenting, "connect", lambda: answering)
+    monkeypatch.setattr(presenting, "connect_to_board", lambda: answering)
     return answering
 
 

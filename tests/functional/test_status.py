@@ -97,9 +97,9 @@ def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, caps
 def test_the_course_is_read_once_and_kept_for_the_next_status(host_tree: Tree, capsys: Capture) -> None:
     loader._builtin.cache_clear()
     loader._keep.cache_clear()
-    assert kept.read(loader.builtin_course()) is None
+    assert kept.read_kept_course(loader.builtin_course()) is None
     told(capsys, "status", "--root", host_tree("guest"))
-    assert kept.read(loader.builtin_course()) == loader.load_course()
+    assert kept.read_kept_course(loader.builtin_course()) == loader.load_course()
 
 
 def test_status_without_anything_to_improve_is_0(host_tree: Tree, capsys: Capture) -> None:

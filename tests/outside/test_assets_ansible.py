@@ -125,7 +125,7 @@ def test_a_second_install_is_known_by_the_answer_of_class_init() -> None:
 
 def test_they_are_in_the_archive_that_they_install(tmp_path: Path) -> None:
     out = tmp_path / "class.tar.gz"
-    bundle.write(out, b'name = "x"\n')
+    bundle.write_bundle(out, b'name = "x"\n')
     with tarfile.open(fileobj=io.BytesIO(out.read_bytes())) as archive:
         names = archive.getnames()
     assert {f"jitter-workshop-class/ansible/{name}" for name in (*FILES, "README.md")} <= set(names)

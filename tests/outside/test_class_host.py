@@ -51,7 +51,7 @@ def usual_priority() -> Iterator[None]:
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of 'class bundle', unpacked: what a machine without the internet is given."""
     folder = tmp_path_factory.mktemp("archive")
-    bundle.write(folder / "class.tar.gz", CLASS.encode())
+    bundle.write_bundle(folder / "class.tar.gz", CLASS.encode())
     with tarfile.open(folder / "class.tar.gz") as packed:
         packed.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return folder / "jitter-workshop-class"

@@ -28,7 +28,7 @@ CLASS = b'name = "C"\nhot_cpus = "1"\n'
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole one, unpacked."""
     folder = tmp_path_factory.mktemp("bundle")
-    bundle.write(folder / "class.tar.gz", CLASS)
+    bundle.write_bundle(folder / "class.tar.gz", CLASS)
     with tarfile.open(folder / "class.tar.gz") as packed:
         assert {info.mode for info in packed} == {0o644}
         assert {info.uid for info in packed} == {0}
@@ -94,7 +94,7 @@ def test_the_same_things_give_the_same_bytes(archive: Path, tmp_path: Path, monk
     few = install.needed()[1:3]
     monkeypatch.setattr(bundle, "needed", lambda: few)
     for name in ("a", "b"):
-        bundle.write(tmp_path / name, CLASS)
+        bundle.write_bundle(tmp_path / name, CLASS)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -105,17 +105,17 @@ def test_an_existing_file_is_not_overwritten_and_no_half_file_is_left(
     out = tmp_path / "class.tar.gz"
     out.write_text("mine")
     with pytest.raises(HostError, match="exists already"):
-        bundle.write(out, CLASS)
+        bundle.write_bundle(out, CLASS)
     assert out.read_text() == "mine"
     with pytest.raises(HostError, match="cannot be written"):
-        bundle.write(tmp_path / "no" / "such", CLASS)
+        bundle.write_bundle(tmp_path / "no" / "such", CLASS)
 
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(bundle.tarfile.TarFile, "addfile", full)
     with pytest.raises(HostError, match="No space left"):
-        bundle.write(tmp_path / "new", CLASS)
+        bundle.write_bundle(tmp_path / "new", CLASS)
     assert not (tmp_path / "new").exists()
 
 

@@ -174,13 +174,13 @@ def test_an_interpreter_has_to_be_everybodys_and_roots(tmp_path: Path) -> None:
     mine = tmp_path / "python3"
     mine.write_text("#!/bin/sh\necho other\n")
     mine.chmod(0o755)
-    why = install.unfit(str(mine))
+    why = install.why_python_unfit(str(mine))
     assert why, "another program, below a folder of pytest's that others cannot enter"
     if os.geteuid() == 0:
         assert "is not open to all users" in why
         os.chown(mine, 1000, 0)
-        assert "belongs to user 1000" in install.unfit(str(mine))
-    assert "lies in a home" in install.unfit("/root/python3")
+        assert "belongs to user 1000" in install.why_python_unfit(str(mine))
+    assert "lies in a home" in install.why_python_unfit("/root/python3")
 
 
 def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
 
 
 def test_where_no_interpreter_will_do_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "unfit", lambda path: "it is ada's")
+    monkeypatch.setattr(install, "why_python_unfit", lambda path: "it is ada's")
     with pytest.raises(
         HostError, match="to root and can be run by all users, as a class host needs: it is ada's"
     ) as refused:

@@ -144,7 +144,7 @@ def test_a_made_matrix_of_512_cpus_is_drawn_with_its_clusters(
 ) -> None:
     topology = read_topology(HostRoot(hosttrees.big(tmp_path, irqs=0)))
     matrix = made(topology, by_nearness(topology))
-    lines = chart.render(matrix, width, height, theme).plain.split("\n")
+    lines = chart.draw_matrix(matrix, width, height, theme).plain.split("\n")
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert "64 CPUs that stand for 512" in lines[0]
@@ -153,7 +153,7 @@ def test_a_made_matrix_of_512_cpus_is_drawn_with_its_clusters(
     if height > 20:
         assert all(any(one.name in line for line in lines) for one in matrix.clusters)
     monkeypatch.setenv("JITTER_WORKSHOP_MARKS", "ascii")
-    assert chart.render(matrix, width, height, theme).plain.isascii()
+    assert chart.draw_matrix(matrix, width, height, theme).plain.isascii()
 
 
 def test_the_picture_of_a_matrix_is_whole(tmp_path: Path) -> None:
@@ -186,15 +186,15 @@ def test_kept_lines_count_only_on_the_same_cpus(tmp_path: Path) -> None:
     matrix = made(here, by_nearness(here))
     folder = tmp_path / "20261128-120000-0000"
     folder.mkdir()
-    matrices.add(folder, matrix)
-    assert matrices.read_all(folder) == ((matrix,), ())
+    matrices.store_matrix(folder, matrix)
+    assert matrices.read_matrices(folder) == ((matrix,), ())
     assert matrices.newest_lines(tmp_path, fingerprint("made", here)) == matrix.lines
     assert matrices.newest_lines(tmp_path, fingerprint("made", other)) is None
     cut = dataclasses.replace(matrix, complete=False, id="20261128-130000-0000")
-    matrices.add(folder, cut)
+    matrices.store_matrix(folder, cut)
     assert matrices.newest_lines(tmp_path, fingerprint("made", here)) == matrix.lines
     for wrong in ({"cpus": (1, 0, 2, 3)}, {"one_way_ns": ((None, 1.0),)}, {"id": "20261128-140000-0000"}):
         bad = dataclasses.replace(matrix, **wrong)
         (folder / "matrices" / f"{matrix.id}.json").write_bytes(files.json_line(to_plain(bad)))
         assert matrices.newest_lines(tmp_path, fingerprint("made", here)) is None
-    assert "damaged" in matrices.read_all(folder)[1][0]
+    assert "damaged" in matrices.read_matrices(folder)[1][0]

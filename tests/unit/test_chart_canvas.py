@@ -53,12 +53,12 @@ def test_every_size_and_every_curve_fits(
     marks: list[tuple[float, int]],
 ) -> None:
     curves = [curve(f"c{i}", values) for i, values in enumerate(heights)]
-    text = canvas.render(curves, width, height, theme, highlight, marks)
+    text = canvas.draw_curves(curves, width, height, theme, highlight, marks)
     lines = text.split("\n", allow_blank=True)
     assert len(lines) == height
     assert max(line.cell_len for line in lines) <= width
     assert text.plain.count(canvas_style.MARK_GLYPH) <= len(marks)
-    assert all(line.cell_len <= 30 for line in canvas.legend(curves, theme=theme, marks=marks, width=30))
+    assert all(line.cell_len <= 30 for line in canvas.legend_lines(curves, theme=theme, marks=marks, width=30))
 
 
 @given(
@@ -70,7 +70,7 @@ def test_every_view_fits_and_its_ticks_stand_where_they_say(width: int, height: 
     curves = [curve(f"c{i}", values) for i, values in enumerate(runs)]
     counted = [[Bin(v, v, 1) for v in sorted(set(values))] for values in runs]
     for shown in (view.ccdf(curves), view.frequency(counted)):
-        text = canvas.render(curves, width, height, "mono", view=shown)
+        text = canvas.draw_curves(curves, width, height, "mono", view=shown)
         lines = text.plain.split("\n")
         assert len(lines) == height
         assert max(len(line) for line in lines) <= width
@@ -84,7 +84,7 @@ def test_every_view_fits_and_its_ticks_stand_where_they_say(width: int, height: 
 def test_a_threshold_is_read_off_a_ccdf() -> None:
     points = ((3.0, 0.0), (6.0, 0.0), (6.0, -3.0))
     shown = view.CurveView((points,), (3,), scale.Ranges(7.0, -3.0, 0.0, 3.0), "time", "share", "", "", "")
-    lines = canvas.render([LOW], 76, 20, "mono", view=shown).plain.split("\n")
+    lines = canvas.draw_curves([LOW], 76, 20, "mono", view=shown).plain.split("\n")
     dots = braille("\n".join(lines))
     assert lines[0].startswith("     1 ┤")
     assert lines[-1].split() == ["1µs", "10µs", "100µs", "1ms", "10ms"]
@@ -96,13 +96,13 @@ def test_a_threshold_is_read_off_a_ccdf() -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(0, 0), (10, 3), (23, 10), (80, 3), (-5, -5)])
 def test_too_small_is_empty_and_not_an_error(width: int, height: int) -> None:
-    assert canvas.render([LOW], width, height).plain.strip() == ""
+    assert canvas.draw_curves([LOW], width, height).plain.strip() == ""
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 12), (76, 14), (120, 35), (200, 60)])
 def test_a_flat_curve_lies_on_its_tick_and_ends_at_its_percentile(width: int, height: int) -> None:
     flat = PercentileCurve("flat", tuple(CurvePoint(p, 10_000, True) for p in (0.0, 90.0, 99.0, 99.9)), 10_000)
-    lines = canvas.render([flat], width, height, "mono").plain.split("\n")
+    lines = canvas.draw_curves([flat], width, height, "mono").plain.split("\n")
     (row,) = [r for r, line in enumerate(lines) if line.startswith(" 10 µs")]
     dots = braille("\n".join(lines))
     assert {r for _, r in dots} == {row}
@@ -114,7 +114,7 @@ def test_a_flat_curve_lies_on_its_tick_and_ends_at_its_percentile(width: int, he
 @given(st.integers(0, 3), st.floats(2, 8), st.integers(8, 60))
 def test_the_decades_are_alike_to_within_a_row(low: int, decades: float, height: int) -> None:
     ends = CurvePoint(0.0, 10**low, True), CurvePoint(99.9, round(10 ** (low + decades)), True)
-    lines = canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain.split("\n")
+    lines = canvas.draw_curves([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain.split("\n")
     rows = [r for r, line in enumerate(lines) if "┤" in line]
     gaps = {b - a for a, b in itertools.pairwise(rows)}
     assert max(gaps) - min(gaps) <= 1
@@ -124,8 +124,8 @@ def test_the_decades_are_alike_to_within_a_row(low: int, decades: float, height:
 
 
 def test_few_samples_are_dotted() -> None:
-    solid = canvas.render([curve("a", [1_000] * 50)], 100, 20, "mono").plain
-    dotted = canvas.render([curve("a", [1_000] * 50, solid=25)], 100, 20, "mono").plain
+    solid = canvas.draw_curves([curve("a", [1_000] * 50)], 100, 20, "mono").plain
+    dotted = canvas.draw_curves([curve("a", [1_000] * 50, solid=25)], 100, 20, "mono").plain
     assert len(braille(dotted)) < len(braille(solid)) * 0.85
     left = {c for c, _ in braille(dotted) if c < 45}
     assert left == {c for c, _ in braille(solid) if c < 45}
@@ -133,15 +133,15 @@ def test_few_samples_are_dotted() -> None:
 
 def test_curves_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    text = canvas.render([LOW, HIGH, PUBLISHED], 80, 20, "dark")
+    text = canvas.draw_curves([LOW, HIGH, PUBLISHED], 80, 20, "dark")
     assert not any(getattr(span.style, "color", None) for span in text.spans)
     for glyph in ("●", "■", "○"):
         assert glyph in text.plain
-    heads = [line.plain[0] for line in canvas.legend([LOW, HIGH, PUBLISHED], width=80)]
+    heads = [line.plain[0] for line in canvas.legend_lines([LOW, HIGH, PUBLISHED], width=80)]
     assert heads == ["●", "■", "○"]
     monkeypatch.delenv("NO_COLOR")
     assert any(
-        getattr(span.style, "color", None) for span in canvas.render([LOW, HIGH, PUBLISHED], 80, 20, "dark").spans
+        getattr(span.style, "color", None) for span in canvas.draw_curves([LOW, HIGH, PUBLISHED], 80, 20, "dark").spans
     )
 
 
@@ -154,7 +154,7 @@ def test_the_highlighted_curve_is_bold_and_a_shared_cell_shows_both() -> None:
     one, two = curve("one", [1_000] * 50), curve("two", [1_000] * 50)
     for bright in (0, 1):
         wanted = [look.line for look in canvas_style.looks([one, two], PALETTES["dark"], bright)]
-        found = styles_of_dots(canvas.render([one, two], 80, 15, "dark", bright))
+        found = styles_of_dots(canvas.draw_curves([one, two], 80, 15, "dark", bright))
         assert wanted[bright].bold
         assert set(found) == set(wanted)
         assert abs(found.count(wanted[0]) - found.count(wanted[1])) <= len(found) / 4
@@ -166,8 +166,8 @@ def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
     both_in = view.percentiles([low, high])
     parts = zip((low, high), both_in.paths, both_in.solid, strict=True)
     views = [(one, dataclasses.replace(both_in, paths=(path,), solid=(solid,))) for one, path, solid in parts]
-    alone = [canvas.render([one], 80, 15, "mono", view=its) for one, its in views]
-    with_both = canvas.render([low, high], 80, 15, "mono").plain
+    alone = [canvas.draw_curves([one], 80, 15, "mono", view=its) for one, its in views]
+    with_both = canvas.draw_curves([low, high], 80, 15, "mono").plain
     shared = braille(alone[0].plain) & braille(alone[1].plain) & braille(with_both)
     assert len(shared) > 20
     lines = [text.split("\n") for text in (alone[0].plain, alone[1].plain, with_both)]
@@ -178,12 +178,12 @@ def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
 
 def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("after", [4_000] * 50)
-    text = canvas.render([before, after], 100, 24, "dark", between=(0, 1))
+    text = canvas.draw_curves([before, after], 100, 24, "dark", between=(0, 1))
     colours = {span.style.bgcolor.name for span in text.spans if isinstance(span.style, Style) and span.style.bgcolor}
     palette = PALETTES["dark"]
     assert colours == {canvas_style.fill_style(palette, way).bgcolor.name for way in (True, False)}  # type: ignore[union-attr]
     monkeypatch.setenv("NO_COLOR", "1")
-    plain = canvas.render([before, after], 100, 24, "dark", between=(0, 1)).plain
+    plain = canvas.draw_curves([before, after], 100, 24, "dark", between=(0, 1)).plain
     lines = plain.split("\n")
     worse = {c for line in lines for c, ch in enumerate(line) if ch == "▒"}
     better = {c for line in lines for c, ch in enumerate(line) if ch == "░"}
@@ -195,15 +195,15 @@ def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: py
         rows = [r for r, line in enumerate(lines) if line[column : column + 1] == "░"]
         ends = [r for c, r in dots if c == column] + [r for r, line in enumerate(lines) if line[column] in "●■"]
         assert min(ends) < min(rows) <= max(rows) < max(ends)
-    turned = canvas.render([before, after], 100, 24, "dark", between=(1, 0)).plain
+    turned = canvas.draw_curves([before, after], 100, 24, "dark", between=(1, 0)).plain
     assert turned == plain.translate(str.maketrans("░▒", "▒░"))
     # Bars have no space between them.
     bars = view.frequency([[Bin(100, 100, 5)], [Bin(900, 900, 2)]])
-    assert "░" not in canvas.render([before, after], 100, 24, view=bars, between=(0, 1)).plain
+    assert "░" not in canvas.draw_curves([before, after], 100, 24, view=bars, between=(0, 1)).plain
 
 
 def test_the_mark_sits_on_its_percentile_and_value() -> None:
-    lines = canvas.render([LOW], 76, 14, "mono", None, [(99.0, 10_000)]).plain.split("\n")
+    lines = canvas.draw_curves([LOW], 76, 14, "mono", None, [(99.0, 10_000)]).plain.split("\n")
     (row,) = [r for r, line in enumerate(lines) if "×" in line]
     assert lines[row].startswith(" 10 µs")
     column = lines[row].index("×")
@@ -215,7 +215,7 @@ def test_the_mark_sits_on_its_percentile_and_value() -> None:
 )
 def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: int, told: str) -> None:
     gap = Gap(99.9, 1, 0, "p99.9: 2 ms → 4 µs, 500 times")
-    lines = canvas.render([LOW, HIGH], width, 20, "mono", gap=gap).plain.split("\n")
+    lines = canvas.draw_curves([LOW, HIGH], width, 20, "mono", gap=gap).plain.split("\n")
     column = lines[-1].index("99.9%") + 2
     top, bottom = (row for row, line in enumerate(lines[:-2]) if line[column] in "●■")
     assert lines[top][column] != lines[bottom][column], "the line ends at the signs of both curves"
@@ -223,8 +223,8 @@ def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: in
     assert lines[-2][column] == "┬"
     assert told in "\n".join(lines)
     assert ("500" in "\n".join(lines)) is (width > 30)
-    one = canvas.render([LOW], width, 20, "mono", gap=Gap(99.9, 0, 5, "x")).plain
-    assert one == canvas.render([LOW], width, 20, "mono").plain
+    one = canvas.draw_curves([LOW], width, 20, "mono", gap=Gap(99.9, 0, 5, "x")).plain
+    assert one == canvas.draw_curves([LOW], width, 20, "mono").plain
 
 
 @pytest.mark.parametrize("height", [9, 10, 14, 24])
@@ -235,7 +235,7 @@ def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
 
     for other in (1.0, 1.1, 1.4, 2.0):
         both = [of(1.0), of(other)]
-        signed = canvas.render(both, 80, height, "mono").plain.split("\n")
+        signed = canvas.draw_curves(both, 80, height, "mono").plain.split("\n")
         cells = {(c, r): one for r, line in enumerate(signed) for c, one in enumerate(line) if one in "●■"}
         assert sorted(cells.values()) == ["■"] * 3 + ["●"] * 3
 
@@ -254,7 +254,7 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
     points = tuple(
         CurvePoint(p, round(v), True) for p, v in ((0, 100), (50, 100), (90, 1e3), (99.9, 1e5), (99.99, 1e6))
     )
-    lines = canvas.render([PercentileCurve("a", points, 10**5)], 80, 24, "mono").plain.split("\n")
+    lines = canvas.draw_curves([PercentileCurve("a", points, 10**5)], 80, 24, "mono").plain.split("\n")
     signs = sorted((c, r) for r, line in enumerate(lines) for c, one in enumerate(line) if one == "●")
     rows = {
         label: next(r for r, line in enumerate(lines) if line.startswith(f"{label:>6} ┤"))
@@ -262,11 +262,11 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
     }
     assert [r for _, r in signs] == list(rows.values()), "at p50, p99.9 and the longest"
     assert [c for c, _ in signs[1:]] == [lines[-1].index("99.9%") + 2, lines[-1].index("99.99%") + 3]
-    asked = canvas.render([PercentileCurve("a", points, 10**5)], 80, 24, "mono", asked=90.0).plain.split("\n")
+    asked = canvas.draw_curves([PercentileCurve("a", points, 10**5)], 80, 24, "mono", asked=90.0).plain.split("\n")
     assert {r for r, line in enumerate(asked) if "●" in line} - set(rows.values()) == {
         next(r for r, line in enumerate(asked) if line.startswith("  1 µs ┤"))
     }
-    assert canvas.legend([PercentileCurve("a", points, 10**5)], width=80)[0].plain.split() == [
+    assert canvas.legend_lines([PercentileCurve("a", points, 10**5)], width=80)[0].plain.split() == [
         "●", "a", "p50", "100", "ns", "p99.9", "100", "µs", "max", "1", "ms",
     ]  # fmt: skip
 
@@ -282,7 +282,9 @@ def test_the_label_of_the_marked_percentile_is_never_the_one_left_out() -> None:
                 percentile = percentile_of_x(nines)
                 label = "99." + "9" * (nines - 2) + "%"
                 long = PercentileCurve("spin", (CurvePoint(0.0, 30, True), CurvePoint(100 - 1e-6, 900, True)), 10**8)
-                last = canvas.render([long], width, height, "mono", None, [(percentile, 5_000)]).plain.split("\n")[-1]
+                last = canvas.draw_curves([long], width, height, "mono", None, [(percentile, 5_000)]).plain.split("\n")[
+                    -1
+                ]
                 assert label in last.replace("─", " ").split(), (width, height, nines, last)
 
 
@@ -291,7 +293,7 @@ def test_the_labels_beside_the_chart_leave_out_decades_at_even_steps_only(
     low: int, decades: float, height: int
 ) -> None:
     ends = CurvePoint(0.0, 10**low, True), CurvePoint(99.9, round(10 ** (low + decades)), True)
-    drawn = canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain
+    drawn = canvas.draw_curves([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain
     labels = labels_beside(drawn)
     units = {"ns": 0, "µs": 3, "ms": 6, "s": 9}
     heights = [len(number) - 1 + units[unit] for number, unit in (label.split() for label in labels) if unit]
@@ -307,7 +309,7 @@ def test_the_labels_beside_the_chart_leave_out_decades_at_even_steps_only(
 
 def test_a_long_tail_has_labels_around_it_and_none_where_nothing_lies() -> None:
     tail = PercentileCurve("a", (CurvePoint(0.0, 76, True), CurvePoint(99.99, 428_000_000, True)), 10**5)
-    drawn = {rows: labels_beside(canvas.render([tail], 80, rows, "mono").plain) for rows in range(7, 40)}
+    drawn = {rows: labels_beside(canvas.draw_curves([tail], 80, rows, "mono").plain) for rows in range(7, 40)}
     assert {labels[0] for rows, labels in drawn.items() if rows >= 10} <= {"1 s", "10 s", "100 ms"}
     assert all(len(labels) >= 3 for rows, labels in drawn.items() if rows >= 10), drawn
     assert not [rows for rows, labels in drawn.items() if rows >= 9 and "1 ns" in labels]
@@ -341,7 +343,7 @@ def test_values_that_differ_by_a_tenth_stand_alike_and_others_apart(height: int)
     p50, tail = ({frame.row(scale.y_of_ns(c.points[n].value_ns)) for c in (first, second)} for n in (1, 3))
     assert max(p50) - min(p50) <= (height > 16)
     assert len(tail) == 2 or height in (9, 10)
-    lines = canvas.render([first, second], 78, height, "mono").plain.split("\n")
+    lines = canvas.draw_curves([first, second], 78, height, "mono").plain.split("\n")
     by_label = {line.split("┤")[0].strip(): n for n, line in enumerate(lines) if "┤" in line}
     assert by_label.get("10 ms", min(p50)) in p50
     assert not {"10 s", "100 s", "1 ns"} & set(by_label)
@@ -361,18 +363,18 @@ def test_the_axis_begins_in_the_decade_of_the_lowest_value(low_ns: int, named: b
 
 
 def test_the_legend_says_value_origin_and_guess() -> None:
-    wide = [line.plain for line in canvas.legend([LOW, PUBLISHED], marks=[(99.9, 200_000)], width=80)]
+    wide = [line.plain for line in canvas.legend_lines([LOW, PUBLISHED], marks=[(99.9, 200_000)], width=80)]
     assert wide[0].split() == ["●", "pinned", "p50", "100", "ns", "p99.9", "4", "µs", "max", "4", "µs"]
     assert "published 2015" in wide[1]
     assert "8.13 ms" in wide[1]
     assert wide[2] == "× your guess  p99.9 200 µs"
-    narrow = [line.plain for line in canvas.legend([LOW, PUBLISHED], width=36)]
+    narrow = [line.plain for line in canvas.legend_lines([LOW, PUBLISHED], width=36)]
     assert narrow[0].split() == ["p50", "p99.9", "max"]
     assert narrow[2].split() == ["100", "ns", "4", "µs", "4", "µs"]
 
 
 def test_a_legend_without_room_for_figures_names_each_curve() -> None:
-    legend = partial(canvas.legend, [LOW, PUBLISHED], marks=[(99.9, 200_000)], width=36)
+    legend = partial(canvas.legend_lines, [LOW, PUBLISHED], marks=[(99.9, 200_000)], width=36)
     assert [line.plain for line in legend(most=6)] == [line.plain for line in legend()]
     few = [line.plain for line in legend(most=5)]
     assert [line[0] for line in few] == ["●", "○", "×"]
@@ -382,28 +384,28 @@ def test_a_legend_without_room_for_figures_names_each_curve() -> None:
 
 def test_a_legend_with_few_lines_still_names_each_curve_and_cuts_a_name_at_its_end() -> None:
     many = [curve(f"run {number}: pinned, and beside spinners", [100, 200]) for number in range(6)]
-    two = [line.plain for line in canvas.legend(many, width=80, most=2)]
+    two = [line.plain for line in canvas.legend_lines(many, width=80, most=2)]
     assert [[line.count(sign) for sign in "●■◆▲▼★"] for line in two] == [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
     assert all(len(line) <= 80 for line in two)
     assert all(f"run {number}: pinned, an" in "".join(two) for number in range(6))
-    names = [line.plain for line in canvas.legend(many, width=36, most=7)]
+    names = [line.plain for line in canvas.legend_lines(many, width=36, most=7)]
     assert names[5] == "★ run 5: pinned, and beside spinners"
-    assert [line.plain for line in canvas.legend(many, width=30, most=7)][5] == "★ run 5: pinned, and beside s…"
+    assert [line.plain for line in canvas.legend_lines(many, width=30, most=7)][5] == "★ run 5: pinned, and beside s…"
 
 
 def test_hostile_labels_stay_text() -> None:
     evil = curve("[bold red]x[/]\x1b[2J\n\u202eabc" + "y" * 500, [100, 200])
     for width in (36, 80):
-        for line in canvas.legend([evil], width=width):
+        for line in canvas.legend_lines([evil], width=width):
             assert "\x1b" not in line.plain
             assert "\n" not in line.plain
             assert line.cell_len <= width
-        assert any("[bold red]" in line.plain for line in canvas.legend([evil], width=width))
+        assert any("[bold red]" in line.plain for line in canvas.legend_lines([evil], width=width))
 
 
 def test_a_change_of_a_rendered_chart_does_not_reach_the_next_one() -> None:
-    canvas.render([LOW], 60, 12).append("spoilt")
-    assert "spoilt" not in canvas.render([LOW], 60, 12).plain
+    canvas.draw_curves([LOW], 60, 12).append("spoilt")
+    assert "spoilt" not in canvas.draw_curves([LOW], 60, 12).plain
 
 
 def test_drawing_needs_no_textual_and_importing_no_plotext() -> None:

@@ -57,11 +57,14 @@ def test_the_variable_forces_a_kind_and_all_stays_in_its_place(monkeypatch: pyte
     blocks = heat_of("x", [(n * 0.25, 0.25, [Bin(100, 100, 500), Bin(9_000, 9_000, n % 3)]) for n in range(12)])
     for kind in marks.KINDS:
         monkeypatch.setenv(marks.VARIABLE, kind)
-        drawn = canvas.render(CURVES, 100, 24, "dark", 1, [(99.0, 10_000)], between=(0, 1))
+        drawn = canvas.draw_curves(CURVES, 100, 24, "dark", 1, [(99.0, 10_000)], between=(0, 1))
         found[kind] = drawn.plain
         assert len(drawn.plain) == len(found["octants"])
-        others = [canvas.render(CURVES, 80, 20, "light", view=shares).plain, heat.render(blocks, 80, 20).plain]
-        others += [line.plain for line in canvas.legend(CURVES, marks=[(99.0, 10_000)])]
+        others = [
+            canvas.draw_curves(CURVES, 80, 20, "light", view=shares).plain,
+            heat.draw_heat_map(blocks, 80, 20).plain,
+        ]
+        others += [line.plain for line in canvas.legend_lines(CURVES, marks=[(99.0, 10_000)])]
         if kind == "ascii":
             assert "".join([drawn.plain, *others]).isascii()
             assert "?" not in "".join([drawn.plain, *others])
@@ -71,12 +74,12 @@ def test_the_variable_forces_a_kind_and_all_stays_in_its_place(monkeypatch: pyte
     }
     assert dotted["octants"] == dotted["braille"] != set()
     assert "10 us" in found["ascii"]
-    plain = "\n".join(canvas.in_plain(CURVES, 80, 20, between=(0, 1)))
+    plain = "\n".join(canvas.plain_curve_lines(CURVES, 80, 20, between=(0, 1)))
     assert "*" in plain
     # The grid has no character of the space between two curves.
     assert "." in plain
     assert ":" in plain
-    alone = "\n".join(canvas.in_plain(CURVES, 80, 20)).split("\n")[:18]
+    alone = "\n".join(canvas.plain_curve_lines(CURVES, 80, 20)).split("\n")[:18]
     assert not set(".:") & set("".join(line[8:] for line in alone))
     monkeypatch.setenv(marks.VARIABLE, "nonsense")
     assert marks.current() == "braille"
@@ -146,7 +149,7 @@ def test_a_terminal_is_asked_and_left_as_it_was(answer: bytes) -> None:
     thread.start()
     try:
         # The limit is long where an answer comes, so that a slow machine does not decide.
-        assert probe.probe(terminal, terminal, KITTY, 30.0 if answer else 0.01) is bool(answer)
+        assert probe.probe_octants(terminal, terminal, KITTY, 30.0 if answer else 0.01) is bool(answer)
         assert marks.current() == ("octants" if answer else "braille")
         assert probe.termios.tcgetattr(terminal) == before
         thread.join(30)
@@ -156,6 +159,6 @@ def test_a_terminal_is_asked_and_left_as_it_was(answer: bytes) -> None:
         os.close(terminal)
         os.close(screen)
     inward, outward = os.pipe()
-    assert probe.probe(inward, outward, KITTY) is False
+    assert probe.probe_octants(inward, outward, KITTY) is False
     os.close(inward)
     os.close(outward)

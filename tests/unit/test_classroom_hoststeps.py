@@ -76,7 +76,7 @@ def test_an_error_of_the_system_names_the_step() -> None:
 
 @pytest.mark.parametrize("systemd", [True, False])
 def test_every_step_of_either_kind_is_there(systemd: bool) -> None:
-    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), systemd, "/usr/bin/python3"))
+    found = hoststeps.class_host_steps(HostChoices(CLASS, CpuSet.of([0]), systemd, "/usr/bin/python3"))
     words = "\n".join(step.what for step in found)
     shown = ["group", "user", "/opt/jitter-workshop", "/usr/local/bin", "class.toml", "jitter-workshop-board"]
     shown += (
@@ -89,7 +89,7 @@ def test_every_step_of_either_kind_is_there(systemd: bool) -> None:
 
 
 def test_without_housekeeping_logins_stay_where_they_are() -> None:
-    found = hoststeps.steps(HostChoices(CLASS, CpuSet(), True, "/usr/bin/python3"))
+    found = hoststeps.class_host_steps(HostChoices(CLASS, CpuSet(), True, "/usr/bin/python3"))
     assert not any("user.slice" in step.what for step in found)
 
 
@@ -106,19 +106,19 @@ def test_a_template_is_filled_or_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("python", "homes"), [("/usr/bin/python3", "yes"), ("/root/py/bin/python3", "read-only")])
 def test_the_service_sees_its_own_interpreter(python: str, homes: str) -> None:
-    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), True, python))
+    found = hoststeps.class_host_steps(HostChoices(CLASS, CpuSet.of([0]), True, python))
     texts = [step.text for step in found if step.what.endswith("agent.service: a systemd unit")]
     assert f"ProtectHome={homes}\n" in texts[0]
 
 
 def test_a_program_that_is_not_there_fails_or_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match="no-such-program is not installed on this host"):
-        hoststeps.run("no-such-program")
+        hoststeps.run_system_program("no-such-program")
     with pytest.raises(HostError, match=r"ls: .*No such file"):
-        hoststeps.run("ls", "/no/such/folder")
+        hoststeps.run_system_program("ls", "/no/such/folder")
     monkeypatch.setattr(hoststeps, "_PROGRAM_LIMIT_S", 0.05)
     with pytest.raises(HostError, match="sleep cannot be run"):
-        hoststeps.run("sleep", "20")
+        hoststeps.run_system_program("sleep", "20")
 
 
 # Files of root's ------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Database:
         self.asked: list[tuple[str, ...]] = []
         monkeypatch.setattr(pwd, "getpwnam", self._user)
         monkeypatch.setattr(grp, "getgrnam", lambda name: SimpleNamespace(gr_gid=self.groups[name], gr_mem=[]))
-        monkeypatch.setattr(hoststeps, "run", lambda *words: self.asked.append(words) or "")
+        monkeypatch.setattr(hoststeps, "run_system_program", lambda *words: self.asked.append(words) or "")
 
     def _user(self, name: str) -> SimpleNamespace:
         uid, gid = self.users[name]
@@ -212,7 +212,7 @@ class Database:
 
 
 def step(what: str) -> HostStep:
-    found = hoststeps.steps(HostChoices(CLASS, CpuSet.of([0]), False, "/usr/bin/python3"))
+    found = hoststeps.class_host_steps(HostChoices(CLASS, CpuSet.of([0]), False, "/usr/bin/python3"))
     return next(one for one in found if what in one.what)
 
 
@@ -285,7 +285,7 @@ class Systemctl:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wrong = ""
         self.asked: list[tuple[str, ...]] = []
-        monkeypatch.setattr(hoststeps, "run", self._run)
+        monkeypatch.setattr(hoststeps, "run_system_program", self._run)
         monkeypatch.setattr(hoststeps, "answers", lambda link, who: "the board is deaf" if self.wrong == who else "")
 
     def _run(self, *words: str) -> str:

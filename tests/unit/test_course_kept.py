@@ -25,16 +25,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def keep(folder: Path) -> Path:
     course = read_course(folder).course
     assert course is not None
-    kept.keep(folder, course)
-    assert kept.read(folder) == course
+    kept.keep_course(folder, course)
+    assert kept.read_kept_course(folder) == course
     return paths.cache_dir() / kept.FILE
 
 
 def test_the_kept_course_is_equal_to_the_read_one(folder: Path) -> None:
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
     file = keep(folder)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert kept.read(builtin_course()) is None
+    assert kept.read_kept_course(builtin_course()) is None
 
 
 @pytest.mark.parametrize("name", ["course.toml", "01-baseline/lesson.toml", "01-baseline/lesson.md"])
@@ -42,33 +42,33 @@ def test_a_changed_file_is_read_again(folder: Path, name: str) -> None:
     keep(folder)
     known = (folder / name).stat()
     os.utime(folder / name, ns=(known.st_atime_ns, known.st_mtime_ns + 1))
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
     os.utime(folder / name, ns=(known.st_atime_ns, known.st_mtime_ns))
-    assert kept.read(folder) is not None
+    assert kept.read_kept_course(folder) is not None
     (folder / "01-baseline" / "new.txt").write_text("")
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
 
 
 def test_a_changed_reader_reads_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(folder)
     monkeypatch.setattr(kept, "__version__", "another")
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format_version": 2}', b"\xff\xfe", b'{"format_version": 1'])
 def test_a_damaged_file_is_no_course(folder: Path, content: bytes) -> None:
     keep(folder).write_bytes(content)
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
 
 
 def test_a_file_that_others_can_write_is_not_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = keep(folder)
     file.chmod(0o620)
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
     file.chmod(0o600)
-    assert kept.read(folder) is not None
+    assert kept.read_kept_course(folder) is not None
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
-    assert kept.read(folder) is None
+    assert kept.read_kept_course(folder) is None
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(
@@ -78,8 +78,8 @@ def test_where_nothing_can_be_written_nothing_is_kept(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     course = read_course(folder).course
     assert course is not None
-    kept.keep(folder, course)
-    assert kept.read(folder) is None
+    kept.keep_course(folder, course)
+    assert kept.read_kept_course(folder) is None
 
 
 def test_the_course_is_kept_on_disk_only_if_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_the_course_is_kept_on_disk_only_if_asked(tmp_path: Path, monkeypatch: p
     course = load_course()
     assert not list(tmp_path.iterdir())
     assert load_course(keep=True) == course
-    assert kept.read(builtin_course()) == course
+    assert kept.read_kept_course(builtin_course()) == course
     loader._builtin.cache_clear()
     monkeypatch.setattr(loader, "read_course", pytest.fail)
     assert load_course() == course

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.files import Problems, SourceText
 from jitter_workshop.course.lesson import _mask
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.course.masks import Slip, judge
+from jitter_workshop.course.masks import Slip, judge_mask
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.course import MaskTask
@@ -30,13 +30,13 @@ MASKS = st.integers(2, 256).flatmap(
 def test_the_text_of_any_mask_is_read_back_and_right(wanted: Mask) -> None:
     assert len(wanted.text.split(",")) == -(-wanted.cpus // 32)
     assert parse_mask(wanted.text) == wanted.left
-    assert judge(wanted, parse_mask(wanted.text)).right
+    assert judge_mask(wanted, parse_mask(wanted.text)).right
 
 
 @given(MASKS, st.sets(st.integers(0, 300)))
 def test_a_judged_mask_names_each_cpu_that_differs(wanted: Mask, named: set[int]) -> None:
     answer = CpuSet.of(named)
-    seen = judge(wanted, answer)
+    seen = judge_mask(wanted, answer)
     assert seen.right == (answer == wanted.left)
     assert (answer - seen.beyond - seen.kept) | seen.freed == wanted.left
     assert not (seen.freed & wanted.out) | (seen.kept & wanted.left) | (answer & seen.freed)
@@ -58,7 +58,7 @@ def test_a_judged_mask_names_each_cpu_that_differs(wanted: Mask, named: set[int]
     ],
 )
 def test_the_slip_behind_a_mask(typed: str, slip: Slip, places: int) -> None:
-    seen = judge(WANTED, parse_mask(typed))
+    seen = judge_mask(WANTED, parse_mask(typed))
     assert (seen.slip, seen.places) == (slip, places)
 
 
@@ -68,11 +68,11 @@ def test_the_slip_behind_a_mask(typed: str, slip: Slip, places: int) -> None:
 def test_counting_from_the_left_is_seen_by_digits_or_bits_in_a_group_or_over_all(
     cpus: int, out: str, typed: str
 ) -> None:
-    assert judge(mask(cpus, out), parse_mask(typed)).slip == "from the left"
+    assert judge_mask(mask(cpus, out), parse_mask(typed)).slip == "from the left"
 
 
 def said(typed: str, wanted: Mask = WANTED) -> str:
-    lines = words.judged(MaskTask(wanted, "An example."), judge(wanted, parse_mask(typed)), 200)
+    lines = words.judged(MaskTask(wanted, "An example."), judge_mask(wanted, parse_mask(typed)), 200)
     return "\n".join(line.plain for line in lines)
 
 

@@ -14,10 +14,10 @@ from jitter_workshop.course.pace import (
     SCREEN_S,
     WORDS_A_MINUTE,
     StepPace,
-    minutes,
+    chapter_minutes,
     names_source,
-    pace,
     run_s,
+    step_paces,
     words_of_page,
 )
 from jitter_workshop.model.course import (
@@ -54,15 +54,15 @@ def _chapter(**changed: object) -> Chapter:
 
 
 def _words(chapter: Chapter) -> dict[str, int]:
-    return {one.step: one.words for one in pace(chapter)}
+    return {one.step: one.words for one in step_paces(chapter)}
 
 
 def test_a_step_is_its_words_its_screen_and_its_run() -> None:
-    look, _, measure, _ = pace(_chapter(pages={"look": "word " * WORDS_A_MINUTE, "measure": "five"}))
+    look, _, measure, _ = step_paces(_chapter(pages={"look": "word " * WORDS_A_MINUTE, "measure": "five"}))
     assert look == StepPace("look", WORDS_A_MINUTE, 0.0)
     assert look.seconds == look.own_s == pytest.approx(60 + SCREEN_S)
     assert measure.seconds == pytest.approx(measure.own_s + run_s(QUICK))
-    assert minutes(_chapter()) == pytest.approx(sum(one.seconds for one in pace(_chapter())) / 60)
+    assert chapter_minutes(_chapter()) == pytest.approx(sum(one.seconds for one in step_paces(_chapter())) / 60)
 
 
 def test_a_run_takes_its_blocks_its_start_and_the_time_between_blocks() -> None:
@@ -126,18 +126,20 @@ def test_the_last_step_has_the_learnt_sentences_and_the_open_commands() -> None:
 def test_a_boot_and_a_hunt_take_their_time() -> None:
     steps = ("apply", "again")
     again = dataclasses.replace(QUICK, slot="again")
-    boot = pace(_chapter(steps=steps, measurements=(again,), reboot=True))
+    boot = step_paces(_chapter(steps=steps, measurements=(again,), reboot=True))
     assert [one.fixed_s for one in boot] == [BOOT_S, run_s(again)]
-    hunt = pace(_chapter(steps=steps, measurements=(again,), hunt=True))
+    hunt = step_paces(_chapter(steps=steps, measurements=(again,), hunt=True))
     assert [one.fixed_s for one in hunt] == pytest.approx([0.0, HUNT_S + 2 * run_s(again)])
 
 
 def test_the_asked_chapters_take_at_most_an_hour() -> None:
-    taken = {one.id: minutes(one) for one in load_course().chapters if one.id in ASKED}
+    taken = {one.id: chapter_minutes(one) for one in load_course().chapters if one.id in ASKED}
     assert len(taken) == len(ASKED)
     assert sum(taken.values()) <= 60.0, taken
 
 
 def test_no_step_of_the_built_in_course_takes_more_than_three_minutes() -> None:
-    slow = [(one.id, step.step) for one in load_course().chapters for step in pace(one) if step.own_s > LONGEST_STEP_S]
+    slow = [
+        (one.id, step.step) for one in load_course().chapters for step in step_paces(one) if step.own_s > LONGEST_STEP_S
+    ]
     assert slow == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.checks import Flaw, finished_run, flaws, marks
+from jitter_workshop.course.checks import Flaw, chapter_marks, finished_run, flaws
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.table import KeyLines
 from jitter_workshop.flow.host_ops.host_status import treating
@@ -241,7 +241,7 @@ def test_a_chapter_may_measure_nothing(tmp_path: Path, steps: tuple[StepName, ..
     chapter = load_course(tmp_path).chapters[0]
     assert chapter.measurements == ()
     assert flaws_of_marks(chapter) == ()
-    assert marks(chapter, {}, {"governor": True}) == {"setting": True, "curve": False}
+    assert chapter_marks(chapter, {}, {"governor": True}) == {"setting": True, "curve": False}
 
 
 def test_an_older_lessons_plan_is_read_as_the_beginning_of_apply(tmp_path: Path) -> None:
@@ -398,12 +398,12 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
     complete = possible and any(c.mark == "setting" for c in checks)
     assert (flaws(chapter) == ()) == complete
     if complete:
-        assert marks(chapter, dict(runs)) == {"setting": True, "curve": True}
+        assert chapter_marks(chapter, dict(runs)) == {"setting": True, "curve": True}
         for check in checks:
             kept = {slot: run for slot, run in runs.items() if slot != check.slot}
-            assert not marks(chapter, dict(kept))[check.mark]
+            assert not chapter_marks(chapter, dict(kept))[check.mark]
         cut = {slot: dataclasses.replace(run, complete=False) for slot, run in runs.items()}
-        assert not any(marks(chapter, dict(cut)).values())
+        assert not any(chapter_marks(chapter, dict(cut)).values())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.course.checks import marks
+from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.course.loader import BUILTIN_ID, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
@@ -119,4 +119,4 @@ def measured(**changed: Any) -> Chapter:
 def test_a_curve_counts_only_if_the_lesson_measures_it(
     run: Run, asked: dict[str, Any], made: dict[str, Any], earned: bool
 ) -> None:
-    assert marks(measured(**asked), {"measure": dataclasses.replace(run, **made)})["curve"] is earned
+    assert chapter_marks(measured(**asked), {"measure": dataclasses.replace(run, **made)})["curve"] is earned

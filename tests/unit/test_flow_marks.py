@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.course.checks import NOT_SET, marks, without_change
+from jitter_workshop.course.checks import NOT_SET, chapter_marks, without_change
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import session_context as desks
@@ -61,14 +61,14 @@ def test_a_curve_counts_only_in_the_state_that_the_chapter_means(
     runs: dict[str, Run], applied: Any, settled: Any, earned: bool
 ) -> None:
     runs["again"] = dataclasses.replace(runs["again"], applied=applied)
-    assert marks(chapter("governor"), runs, settled)["curve"] is earned
-    assert marks(chapter("pinning"), runs)["curve"] in (True, False)
+    assert chapter_marks(chapter("governor"), runs, settled)["curve"] is earned
+    assert chapter_marks(chapter("pinning"), runs)["curve"] in (True, False)
 
 
 def test_a_run_that_began_without_the_settings_earns_no_curve_later(runs: dict[str, Run]) -> None:
     """The learner may apply the settings after this run, but the run stays one without them."""
     second = dataclasses.replace(runs["again"], label=f"set{NOT_SET}")
-    assert marks(chapter("governor"), {**runs, "again": second}, {"governor": True})["curve"] is False
+    assert chapter_marks(chapter("governor"), {**runs, "again": second}, {"governor": True})["curve"] is False
     assert without_change(chapter("governor"), second)
     assert not without_change(chapter("governor"), dataclasses.replace(second, applied=GOVERNOR))
     assert not without_change(chapter("governor"), runs["again"])
@@ -264,7 +264,9 @@ def test_a_thread_that_was_moved_was_not_bound(runs: dict[str, Run]) -> None:
             ThreadRecord("producer", {"0": 9}, migrations=0),
             ThreadRecord("accumulator", {"1": 9}, migrations=moved),
         )
-        assert marks(pinning, {**runs, "again": dataclasses.replace(second, threads=threads)})["setting"] is earned
+        assert (
+            chapter_marks(pinning, {**runs, "again": dataclasses.replace(second, threads=threads)})["setting"] is earned
+        )
 
 
 def test_a_deep_idle_state_in_the_second_run_shows_that_the_limit_does_not_hold(runs: dict[str, Run]) -> None:
@@ -273,20 +275,20 @@ def test_a_deep_idle_state_in_the_second_run_shows_that_the_limit_does_not_hold(
     second = dataclasses.replace(runs["again"], workload="wakeup", duty=100, idle_entries=1_000)
     for exit_us, earned in ((1_980, True), (70_000, False), (None, True)):
         seen = dataclasses.replace(second, idle_exit_us=exit_us)
-        assert marks(chapter("idle-states"), {**runs, "again": seen}, settled)["setting"] is earned
-    assert marks(chapter("idle-states"), {}, settled)["setting"] is False
+        assert chapter_marks(chapter("idle-states"), {**runs, "again": seen}, settled)["setting"] is earned
+    assert chapter_marks(chapter("idle-states"), {}, settled)["setting"] is False
 
 
 def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dict[str, Run]) -> None:
     pinning = chapter("pinning")
     second = runs["again"]
     first = runs["measure"] = dataclasses.replace(second, placement=dataclasses.replace(second.placement, mode="none"))
-    assert marks(pinning, runs)["curve"]
+    assert chapter_marks(pinning, runs)["curve"]
     said = changed_meanwhile(({"id": "thp", "value": ""},), ({"id": "thp", "value": ""}, *GOVERNOR))
     assert said.startswith("governor changed during this run:")
     assert changed_meanwhile(GOVERNOR, GOVERNOR) == ""
     unsteady = dataclasses.replace(second, notes={UNSTEADY: said})
-    assert not marks(pinning, {**runs, "again": unsteady})["curve"]
+    assert not chapter_marks(pinning, {**runs, "again": unsteady})["curve"]
     assert strayed_settings(pinning, first, unsteady) == ()
     assert other_settings(pinning, first, unsteady) == ""
     assert relation(first, unsteady) == relation(unsteady, first) == "unsteady"

@@ -86,7 +86,7 @@ def test_a_curve_has_one_sign_and_colour_beside_one_and_two_others(walk: Chapter
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])
 def test_the_legend_tells_the_curves_apart_by_their_first_words(walk: ChapterWalk, width: int) -> None:
     drawn = [shown.curve for shown in walk.runs.curves()]
-    told = [line.plain[2:] for line in canvas.legend(drawn, width=width, asked=99) if line.plain[0] != " "]
+    told = [line.plain[2:] for line in canvas.legend_lines(drawn, width=width, asked=99) if line.plain[0] != " "]
     assert len(told) == 3
     for line, begins in zip(told, ("transit", "from the d", "corrected"), strict=True):
         assert line.startswith(begins)

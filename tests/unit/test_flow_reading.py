@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.guesses import NEAR_FACTOR, answer_for_value, judge, outcome
+from jitter_workshop.course.guesses import NEAR_FACTOR, answer_for_value, judge_value, outcome
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.attribution import explain_run, fill_in, residence, with_cpus
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
@@ -241,9 +241,9 @@ MARK = GuessTask(
 
 @given(st.integers(1, 10**10), st.integers(1, 10**10))
 def test_near_means_within_a_factor_of_three_either_way(guess: int, measured: int) -> None:
-    near, words = judge(guess, measured)
+    near, words = judge_value(guess, measured)
     assert near == (max(guess, measured) <= NEAR_FACTOR * min(guess, measured))
-    assert near == judge(measured, guess)[0]
+    assert near == judge_value(measured, guess)[0]
     assert words
 
 

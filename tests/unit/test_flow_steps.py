@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.checks import marks
+from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters import path as loop
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
@@ -287,7 +287,7 @@ def test_next_goes_on_where_one_is_and_then_at_the_first_that_is_left() -> None:
 
 def test_marks_need_finished_runs_of_the_right_placement() -> None:
     def earned(chapter: Chapter, **slots: Run) -> dict[str, bool]:
-        return marks(chapter, slots)
+        return chapter_marks(chapter, slots)
 
     assert earned(PINNING) == {"setting": False, "curve": False}
     assert earned(PINNING, measure=run(), again=run("none")) == {"setting": False, "curve": False}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.chart.canvas import in_plain
+from jitter_workshop.chart.canvas import plain_curve_lines
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
@@ -107,9 +107,9 @@ def test_where_a_curve_is_from_stands_below_its_label() -> None:
     assert label.split() == ["baseline", "baseline", "again"]
     assert origin.split() == ["recorded", "recorded"]
     drawn = [curve.curve for curve in curves]
-    chart = in_plain(drawn, 79, 14)
+    chart = plain_curve_lines(drawn, 79, 14)
     assert any("□ baseline again  recorded  " in line for line in chart), chart
-    assert [line for line in in_plain(drawn, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
+    assert [line for line in plain_curve_lines(drawn, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
 
 
 def test_the_lessons_lose_their_marks_and_no_words() -> None:

@@ -55,7 +55,7 @@ def test_a_log_of_one_run_has_every_histogram_under_its_name(session: OpenSessio
     path = tmp_path / name
     path.write_bytes(content)
     for tag, summary in run.histograms.items():
-        intervals = list(hlog.read(path, tag))
+        intervals = list(hlog.read_intervals(path, tag))
         assert len(intervals) == 4
         assert max(one.max_ns for one in intervals) == summary.max
         total = hg.decode_histogram(intervals[0].encoded)
@@ -63,18 +63,22 @@ def test_a_log_of_one_run_has_every_histogram_under_its_name(session: OpenSessio
             hg.add_counts(total, hg.decode_histogram(one.encoded))
         assert hg.summarise_histogram(total).count == summary.count
         assert hg.summarise_histogram(total).percentiles == summary.percentiles
-    assert [one.start_s for one in hlog.read(path)] == sorted(one.start_s for one in hlog.read(path))
+    assert [one.start_s for one in hlog.read_intervals(path)] == sorted(
+        one.start_s for one in hlog.read_intervals(path)
+    )
 
 
 def test_a_log_of_several_has_their_main_histograms_under_their_labels(session: OpenSession, tmp_path: Path) -> None:
     runs = session.runs()
     ((name, content),) = formats_hlog.files(document(), session, runs[::-1], "all.hlog").items()
     (tmp_path / name).write_bytes(content)
-    starts = [one.start_s for one in hlog.read(tmp_path / name)]
+    starts = [one.start_s for one in hlog.read_intervals(tmp_path / name)]
     assert starts == sorted(starts)
     for tag, run in zip(("baseline", "pinned", "baseline-1"), runs, strict=True):
         assert f"#Tag={tag}: run {run.id}, ".encode() in content
-        counted = sum(hg.decode_histogram(one.encoded).get_total_count() for one in hlog.read(tmp_path / name, tag))
+        counted = sum(
+            hg.decode_histogram(one.encoded).get_total_count() for one in hlog.read_intervals(tmp_path / name, tag)
+        )
         assert counted == run.histograms["accumulator_transit"].count
 
 
@@ -95,7 +99,7 @@ def test_the_importer_reads_both_back(session: OpenSession, ending: str) -> None
     made = formats_hlog if ending == "hlog" else formats_hgrm
     for run in session.runs():
         (content,) = made.files(document(), session, [run], f"x.{ending}").values()
-        found = foreign.parse(content, f"x.{ending}")
+        found = foreign.parse_foreign_file(content, f"x.{ending}")
         main = found[list(run.histograms).index(run.main_histogram)] if ending == "hlog" else found[0]
         summary = run.histograms[run.main_histogram]
         assert (main.unit, main.unit_stated) == ("ns", True)
@@ -141,7 +145,7 @@ def test_an_hgrm_file_of_one_sample_has_two_rows(tmp_path: Path) -> None:
     (content,) = formats_hgrm.files(document(), session, session.runs(), "x.hgrm").values()
     rows = [line.split() for line in content.decode().splitlines() if line and line[0] == " " and "V" not in line]
     assert rows == [["4323.000", "0.000000000000", "1", "1.00"], ["4323.000", "1.000000000000", "1"]]
-    (run,) = foreign.parse(content, "x.hgrm")
+    (run,) = foreign.parse_foreign_file(content, "x.hgrm")
     assert (run.count, run.max_ns) == (1, 4_321)
 
 
@@ -165,7 +169,7 @@ def test_a_run_without_samples_is_written_in_both_formats(tmp_path: Path) -> Non
     (content,) = formats_hgrm.files(document(), session, session.runs(), "x.hgrm").values()
     assert b"Total count    =            0]" in content
     with pytest.raises(SessionError, match="no rows"):
-        foreign.parse(content, "x.hgrm")
+        foreign.parse_foreign_file(content, "x.hgrm")
     (content,) = formats_hlog.files(document(), session, session.runs(), "x.hlog").values()
     assert content.count(b"Tag=accumulator_transit,0.000000,0.250000,0.000000,HIST") == 1
 
@@ -180,7 +184,7 @@ def test_values_beyond_the_range_keep_the_true_maximum(tmp_path: Path) -> None:
     session = stored(tmp_path, (run, blocks))
     (content,) = formats_hgrm.files(document(), session, session.runs(), "x.hgrm").values()
     assert b"#[1 values lie beyond the histogram's range and are counted at its end; the longest was 180 s]" in content
-    (back,) = foreign.parse(content, "x.hgrm")
+    (back,) = foreign.parse_foreign_file(content, "x.hgrm")
     assert (back.count, back.max_ns) == (2, longest)
     (content,) = formats_hlog.files(document(), session, session.runs(), "x.hlog").values()
     assert b"#accumulator_transit: 1 values lie beyond" in content
@@ -220,14 +224,14 @@ def test_hostile_labels_stay_in_their_comment(label: str, tmp_path: Path) -> Non
         content.decode("ascii")
         lines = content.splitlines()
         assert all(re.match(rb'#|Tag=[\w.-]+,[\d.]+,[\d.]+,[\d.]+,HIST|"StartTimestamp"', line) for line in lines)
-        found = foreign.parse(content, "x.hlog")
+        found = foreign.parse_foreign_file(content, "x.hlog")
         assert len(found) == len(runs)
         assert {(run.unit, run.unit_stated, run.count) for run in found} == {("ns", True, 6)}
         assert all(run.started_at == "2026-01-01T00:00:00Z" for run in found)
         for name, distribution in formats_hgrm.files(document(), session, runs, "x.hgrm").items():
             assert re.fullmatch(r"x(-[\w.-]+)?\.hgrm", name, re.ASCII)
             distribution.decode("ascii")
-            (run,) = foreign.parse(distribution, name)
+            (run,) = foreign.parse_foreign_file(distribution, name)
             assert (run.unit, run.count, run.max_ns) == ("ns", 6, 70_000)
 
 
@@ -298,7 +302,7 @@ def test_two_tags_with_the_same_beginning_are_two(make_run: Callable[..., Any], 
     made = [make_run(run_id=f"20260101-000000-aaa{n}", label=label) for n in "ab"]
     session = stored(tmp_path, *made)
     content = formats_hlog.files(document(), session, session.runs(), "x.hlog")["x.hlog"]
-    assert [run.count for run in foreign.parse(content, "x.hlog")] == [6, 6]
+    assert [run.count for run in foreign.parse_foreign_file(content, "x.hlog")] == [6, 6]
 
 
 def test_other_characters_than_ascii_are_written_for_every_tool(session: OpenSession) -> None:

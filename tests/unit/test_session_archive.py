@@ -51,8 +51,8 @@ def content_of(folder: Path) -> Content:
 
 
 def test_a_session_comes_back_from_its_archive_bit_for_bit(session: Path, tmp_path: Path) -> None:
-    packed = archive.pack(session)
-    assert packed == archive.pack(session)
+    packed = archive.pack_session(session)
+    assert packed == archive.pack_session(session)
     unpacked = archive.unpack(packed)
     assert unpacked.left_out == ()
     back = archive.bring_back(tmp_path / "elsewhere", unpacked)
@@ -64,20 +64,20 @@ def test_a_session_comes_back_from_its_archive_bit_for_bit(session: Path, tmp_pa
 
 
 def test_files_without_room_are_named_and_the_newest_go_in_first(session: Path, tmp_path: Path) -> None:
-    everything = archive.pack(session)
+    everything = archive.pack_session(session)
     index = archive.read_index(everything)
     trace = next(f for f in index.files if f.path.endswith("trace.bin"))
-    without_trace = archive.pack(session, room=len(everything) - trace.size // 2)
+    without_trace = archive.pack_session(session, room=len(everything) - trace.size // 2)
     kept = archive.read_index(without_trace)
     assert [f.path for f in kept.left_out] == [trace.path]
-    least = archive.pack(session, room=0)
+    least = archive.pack_session(session, room=0)
     needed = archive.read_index(least)
     assert {f.path.rpartition("/")[2] for f in needed.left_out} == {"trace.bin", "histograms.hlog"}
     assert {f.why for f in needed.left_out} == {archive.NO_ROOM}
     sizes = {f.path: (session / f.path).stat().st_size for f in needed.left_out}
     assert {f.path: f.size for f in needed.left_out} == sizes
     for room in range(len(least), len(everything), 40):
-        found = archive.read_index(archive.pack(session, room=room))
+        found = archive.read_index(archive.pack_session(session, room=room))
         out = {f.path for f in found.left_out if f.path.endswith("histograms.hlog")}
         assert out <= {"runs/20260101-000001-aaaa/histograms.hlog", "runs/20260101-000002-aaaa/histograms.hlog"}
         assert "runs/20260101-000001-aaaa/histograms.hlog" in out or not out
@@ -89,7 +89,7 @@ def test_files_without_room_are_named_and_the_newest_go_in_first(session: Path, 
 
 
 def test_another_session_of_its_id_keeps_its_place(session: Path, tmp_path: Path) -> None:
-    unpacked = archive.unpack(archive.pack(session))
+    unpacked = archive.unpack(archive.pack_session(session))
     assert archive.bring_back(session.parent, unpacked).already
     before = content_of(session)
     path = session / "session.json"
@@ -108,18 +108,18 @@ def test_another_session_of_its_id_keeps_its_place(session: Path, tmp_path: Path
 
 
 def test_a_whole_session_is_here_already_though_the_report_left_some_of_it_out(session: Path) -> None:
-    assert archive.bring_back(session.parent, archive.unpack(archive.pack(session, room=0))).already
+    assert archive.bring_back(session.parent, archive.unpack(archive.pack_session(session, room=0))).already
 
 
 def test_a_file_that_is_not_of_a_session_stays_out(session: Path) -> None:
     (session / "passwd").symlink_to("/etc/passwd")
     os.mkfifo(session / "pipe")
     (session / "a name.txt").write_text("blanks")
-    index = archive.read_index(archive.pack(session))
+    index = archive.read_index(archive.pack_session(session))
     assert {f.path for f in index.left_out} == {"passwd", "pipe", "a name.txt"}
     assert not {"lock", "passwd", "pipe"} & {f.path for f in index.files}
     with pytest.raises(SessionError, match="there is no session"):
-        archive.pack(session / "runs")
+        archive.pack_session(session / "runs")
 
 
 # -- crafted -----------------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def packed_once(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         folder = tmp_path_factory.mktemp("packed")
         with SessionStore(folder).create("monday", "lab03") as opened:
             opened.add_run(*make_run([[100] * 50, [200, 70_000]]))
-        PACKED["it"] = archive.pack(opened.folder)
+        PACKED["it"] = archive.pack_session(opened.folder)
     return PACKED["it"]
 
 
@@ -411,7 +411,7 @@ def test_no_byte_can_be_changed_unnoticed(tmp_path_factory: pytest.TempPathFacto
 
 
 def test_a_full_disk_leaves_nothing(session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unpacked = archive.unpack(archive.pack(session))
+    unpacked = archive.unpack(archive.pack_session(session))
     synced: list[object] = []
 
     def full(file: object) -> None:

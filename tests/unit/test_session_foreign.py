@@ -25,7 +25,7 @@ REPORT = "encoded-result-histogram-Accumulator_Message_Transit_Latency__ns_-2015
 
 
 def read(name: str, **options: str) -> ImportedRun:
-    (run,) = foreign.parse(foreign.content(SAMPLES / name), name, **options)
+    (run,) = foreign.parse_foreign_file(foreign.content(SAMPLES / name), name, **options)
     return run
 
 
@@ -37,7 +37,7 @@ def at(run: ImportedRun, *percentiles: float) -> list[int | None]:
 
 def test_a_log_of_java() -> None:
     """The figures are Java's own, of all intervals without a tag added up."""
-    first, tagged = foreign.parse(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog")
+    first, tagged = foreign.parse_foreign_file(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog")
     assert (first.label, tagged.label) == ("intervals-v2", "intervals-v2 reads")
     assert (first.count, at(first, 50, 99.9)) == (2_000, [109_631, 18_006_015])
     assert abs(first.max_ns - 36_012_031) < 1_000
@@ -49,7 +49,7 @@ def test_a_log_of_java() -> None:
 def test_the_format_before_it_says_the_same() -> None:
     """Version 1 packs its counters otherwise, and has no tags: both series are in one."""
     together: Counter[tuple[int, int]] = Counter()
-    for one in foreign.parse(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog"):
+    for one in foreign.parse_foreign_file(foreign.content(SAMPLES / "intervals-v2.hlog"), "intervals-v2.hlog"):
         together.update({(low, high): samples for low, high, samples in one.bins})
     assert {(low, high): n for low, high, n in read("intervals-v1.hlog").bins} == together
 
@@ -63,7 +63,7 @@ def test_the_original_workshops_encoded_histogram() -> None:
 
 def test_a_histogram_alone() -> None:
     text = (SAMPLES / REPORT).read_text().strip().rpartition(",")[2]
-    (run,) = foreign.parse(text.encode() + b"\n", "one.txt", label="alone", unit="us")
+    (run,) = foreign.parse_foreign_file(text.encode() + b"\n", "one.txt", label="alone", unit="us")
     assert (run.label, run.count, run.unit_stated, at(run, 50)) == ("alone", 4_001, True, [183_999])
 
 
@@ -76,8 +76,8 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
             one.record_value(value)
         intervals.append(hlog.IntervalHistogram(tag, 1_790_000_000.5, 0.25, max(values), hg.encode_histogram(one)))
     target = io.BytesIO()
-    hlog.write(target, intervals, 1_790_000_000.5, ["jitter-workshop run x, values in ns, Interval_Max in ms"])
-    runs = foreign.parse(target.getvalue(), "mine.hlog")
+    hlog.write_log(target, intervals, 1_790_000_000.5, ["jitter-workshop run x, values in ns, Interval_Max in ms"])
+    runs = foreign.parse_foreign_file(target.getvalue(), "mine.hlog")
     assert [(r.label, r.measures) for r in runs] == [
         ("mine accumulator_transit", "accumulator transit"),
         ("mine publisher_interval", "publisher interval"),
@@ -94,11 +94,11 @@ def test_our_own_log_comes_back(tmp_path: Path) -> None:
 def test_a_log_whose_writer_was_stopped() -> None:
     whole = (SAMPLES / "intervals-v2.hlog").read_bytes()
     last = whole.rstrip(b"\n").rindex(b"\n")
-    (first, tagged) = foreign.parse(whole[: last + 200], "cut.hlog")
+    (first, tagged) = foreign.parse_foreign_file(whole[: last + 200], "cut.hlog")
     assert (first.count, tagged.count) == (2_000, 1_500)
     assert "cut off" in " ".join(tagged.notes)
     with pytest.raises(SessionError, match=r"^cut.hlog:12: "):
-        foreign.parse(whole[: last + 200] + b"\n", "cut.hlog")
+        foreign.parse_foreign_file(whole[: last + 200] + b"\n", "cut.hlog")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_percentiles_with_and_without_header(name: str, unit: str) -> None:
 
 def test_percentiles_that_say_their_unit() -> None:
     text = b"# values in ns\n" + (SAMPLES / "percentiles.hgrm").read_bytes()
-    (run,) = foreign.parse(text, "x.hgrm")
+    (run,) = foreign.parse_foreign_file(text, "x.hgrm")
     assert (run.unit, run.unit_stated, run.max_ns) == ("ns", True, 36_012)
 
 
@@ -193,7 +193,7 @@ FINE_TEXT = """oslat V 2.60
 @pytest.mark.parametrize("text", [FINE_JSON, FINE_TEXT])
 def test_oslats_buckets_of_less_than_a_microsecond(text: str) -> None:
     """Later versions name them with decimals; the JSON's extremes are in ns then."""
-    (run,) = foreign.parse(text.encode(), "x")
+    (run,) = foreign.parse_foreign_file(text.encode(), "x")
     assert (run.origin, run.bins, run.beyond) == ("by oslat 2.60", ((1, 500, 100), (501, 1_000, 5)), 2)
     assert (run.min_ns, run.max_ns) == (120, 91_000)
 
@@ -202,7 +202,7 @@ def test_a_table_without_its_empty_rows() -> None:
     """As later versions of cyclictest write it; here with the line ends and the mark of an editor."""
     text = "\ufeff# Histogram\r\n000003 000010\r\n000007 000001\r\n# Total: 000000011\r\n# Min Latencies: 00003\r\n"
     text += "# Avg Latencies: 00003\r\n# Max Latencies: 00007\r\n# Histogram Overflows: 00000\r\n# Thread 0:\r\n\r\n"
-    (run,) = foreign.parse(text.encode(), "x", unit="us")
+    (run,) = foreign.parse_foreign_file(text.encode(), "x", unit="us")
     assert (run.bins, run.max_ns, run.notes) == (((3_000, 3_999, 10), (7_000, 7_999, 1)), 7_999, ())
 
 
@@ -219,7 +219,7 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
 ----------------------------------------------------------
   56093 requests in 30.00s, 29.41MB read
 """
-    (run,) = foreign.parse(text.encode(), "x")
+    (run,) = foreign.parse_foreign_file(text.encode(), "x")
     assert (run.origin, run.count, run.min_ns, run.max_ns, run.notes) == ("by wrk2", 39_500, 921_000, 27_120_000, ())
     assert len(run.points) == 2
 
@@ -264,7 +264,7 @@ def test_wrk2s_spectrum_among_its_other_lines() -> None:
 )
 def test_an_unreadable_file_is_refused_with_advice(data: bytes, said: str) -> None:
     with pytest.raises(SessionError) as caught:
-        foreign.parse(data, "x")
+        foreign.parse_foreign_file(data, "x")
     assert said in caught.value.sentence()
     assert caught.value.advice
 
@@ -280,7 +280,7 @@ def packed(lowest: int, highest: int, digits: int, body: bytes, cookie: int = 0x
 def test_the_finest_histograms_of_the_library_are_read() -> None:
     """Five digits from 1 ns to an hour: 3.4 million counters, of which few are in use."""
     line = packed(1, 3_600_000_000_000, 5, b"\xff\x88\x7a\x02")
-    (run,) = foreign.parse(line, "fine.hlog", unit="ns")
+    (run,) = foreign.parse_foreign_file(line, "fine.hlog", unit="ns")
     space = layout(1, 3_600_000_000_000, 5)
     assert run.bins == ((*space.bounds(1_000_000), 1),)
 
@@ -312,7 +312,7 @@ def test_bins_of_many_counters_are_those_of_each(shape: tuple[int, int, int]) ->
 )
 def test_histograms_made_to_harm(line: bytes, said: str) -> None:
     with pytest.raises(SessionError, match=said):
-        foreign.parse(line, "x.hlog")
+        foreign.parse_foreign_file(line, "x.hlog")
 
 
 def test_thousands_of_bombs_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,10 +320,10 @@ def test_thousands_of_bombs_share_one_budget(monkeypatch: pytest.MonkeyPatch) ->
     bomb = packed(1, 3_600_000_000_000, 4, b"\x02" * 20_000)
     assert len(bomb) < 200
     with pytest.raises(SessionError, match=r"x.hlog:5: the unpacked histograms are too large"):
-        foreign.parse(bomb * 20_000, "x.hlog")
+        foreign.parse_foreign_file(bomb * 20_000, "x.hlog")
     zeros = packed(1, 3_600_000_000_000, 4, bytes(2_000_000), 0x1C849381)
     with pytest.raises(SessionError, match=r"x.hlog:1: the unpacked histograms are too large"):
-        foreign.parse(zeros * 20_000, "x.hlog")
+        foreign.parse_foreign_file(zeros * 20_000, "x.hlog")
 
 
 def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:
-    (run,) = foreign.parse((SAMPLES / "oslat.txt").read_bytes(), "a\x1b[2Jb\u202e.txt")
+    (run,) = foreign.parse_foreign_file((SAMPLES / "oslat.txt").read_bytes(), "a\x1b[2Jb\u202e.txt")
     assert run.label.isprintable()
     assert run.source.isprintable()
     assert max(high for _, high, _ in run.bins) < MAX_NS

@@ -47,7 +47,7 @@ TOKENS = [
 def sound(data: bytes, name: str, unit: str | None = None) -> tuple[ImportedRun, ...]:
     """The runs of these bytes, each fit to be kept and drawn; () where they are refused, in one line."""
     try:
-        runs = foreign.parse(data, name, unit=unit)
+        runs = foreign.parse_foreign_file(data, name, unit=unit)
     except SessionError as error:
         refusal = error
     else:

@@ -27,11 +27,11 @@ SEEN = Snapshot(
 
 
 def test_events_come_back_in_their_order(tmp_path: Path) -> None:
-    assert history.read(tmp_path) == ((), ())
+    assert history.read_history(tmp_path) == ((), ())
     history.append(tmp_path, [BACK, EVENT])
     history.append(tmp_path, [])
     history.append(tmp_path, [BACK])
-    assert history.read(tmp_path) == ((BACK, EVENT, BACK), ())
+    assert history.read_history(tmp_path) == ((BACK, EVENT, BACK), ())
     assert (tmp_path / history.FILE).stat().st_mode & 0o077 == 0
 
 
@@ -39,11 +39,11 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     history.append(tmp_path, [EVENT, BACK])
     path = tmp_path / history.FILE
     path.write_bytes(path.read_bytes()[:-30])
-    found, notices = history.read(tmp_path)
+    found, notices = history.read_history(tmp_path)
     assert found == (EVENT,)
     assert notices == ("left out: 1 line of history.jsonl that cannot be read",)
     history.append(tmp_path, [BACK])
-    assert history.read(tmp_path) == ((EVENT, BACK), notices)
+    assert history.read_history(tmp_path) == ((EVENT, BACK), notices)
 
 
 def test_hostile_and_newer_lines_are_left_out_and_told(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_hostile_and_newer_lines_are_left_out_and_told(tmp_path: Path) -> None:
     with (tmp_path / history.FILE).open("ab") as file:
         file.write(b"\n".join(lines) + b"\n")
     history.append(tmp_path, [BACK])
-    found, notices = history.read(tmp_path)
+    found, notices = history.read_history(tmp_path)
     assert found == (EVENT, BACK)
     assert notices == (
         "left out: 10 lines of history.jsonl that cannot be read",
@@ -80,9 +80,9 @@ def test_no_bytes_do_harm(tmp_path_factory: pytest.TempPathFactory, junk: bytes,
     path = folder / history.FILE
     whole = path.read_bytes()
     path.write_bytes(whole[:at] + junk + whole[at:])
-    before, _ = history.read(folder)
+    before, _ = history.read_history(folder)
     history.append(folder, [BACK])
-    after, _ = history.read(folder)
+    after, _ = history.read_history(folder)
     assert after[-1] == BACK
     assert after[: len(before)] == before
 
@@ -92,7 +92,7 @@ def test_a_history_that_is_no_regular_file_is_neither_read_nor_written(tmp_path:
     os.mkfifo(path)
     with pytest.raises(SessionError, match="not a regular file"):
         history.append(tmp_path, [EVENT])
-    events, (problem,) = history.read(tmp_path)
+    events, (problem,) = history.read_history(tmp_path)
     assert events == ()
     assert problem.split(": ") == ["history.jsonl cannot be read", "not a regular file"]
     path.unlink()

@@ -35,7 +35,7 @@ INTERVALS = [
 def written(tmp_path: Path, intervals: list[hlog.IntervalHistogram]) -> Path:
     path = tmp_path / "x.hlog"
     with path.open("wb") as file:
-        hlog.write(file, intervals, BASE_S, ["a comment\nover two lines"])
+        hlog.write_log(file, intervals, BASE_S, ["a comment\nover two lines"])
     return path
 
 
@@ -53,13 +53,13 @@ def test_the_librarys_reader_reads_tags_times_and_counts(tmp_path: Path) -> None
 
 def test_written_intervals_are_read_back(tmp_path: Path) -> None:
     path = written(tmp_path, INTERVALS)
-    back = list(hlog.read(path))
+    back = list(hlog.read_intervals(path))
     assert [(i.tag, i.max_ns, i.encoded, i.length_s) for i in back] == [
         (i.tag, i.max_ns, i.encoded, i.length_s) for i in INTERVALS
     ]
     for ours, theirs in zip(INTERVALS, back, strict=True):
         assert theirs.start_s == pytest.approx(ours.start_s, abs=1e-5)
-    assert [i.tag for i in hlog.read(path, "publisher_interval")] == ["publisher_interval"] * 2
+    assert [i.tag for i in hlog.read_intervals(path, "publisher_interval")] == ["publisher_interval"] * 2
     assert ",7.123456,HIST" in path.read_text()
 
 
@@ -75,7 +75,7 @@ def test_the_maximum_keeps_every_nanosecond(max_ns: int, start: float, length: f
 @pytest.mark.parametrize("tag", ["", "a,b", "a b", "a\nb", "ü", "x" * 65])
 def test_a_tag_that_would_break_the_log_is_refused(tag: str) -> None:
     with pytest.raises(ValueError, match="is not a valid tag"):
-        hlog.write(io.BytesIO(), [hlog.IntervalHistogram(tag, BASE_S, 1, 1, "x")], BASE_S)
+        hlog.write_log(io.BytesIO(), [hlog.IntervalHistogram(tag, BASE_S, 1, 1, "x")], BASE_S)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.hlog"
     path.write_text(f"#ok\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
-        list(hlog.read(path))
+        list(hlog.read_intervals(path))
 
 
 @settings(deadline=None)
@@ -94,6 +94,6 @@ def test_random_bytes_never_do_more_than_raise(tmp_path_factory: pytest.TempPath
     path = tmp_path_factory.mktemp("hlog") / "x.hlog"
     path.write_bytes(data)
     try:
-        list(hlog.read(path))
+        list(hlog.read_intervals(path))
     except ValueError:
         return

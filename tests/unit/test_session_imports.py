@@ -43,7 +43,7 @@ def test_they_are_kept_whole_and_are_no_runs(session: Path) -> None:
             opened.find_any("@2")
         with pytest.raises(SessionError, match="there is no run cyclictest"):
             opened.find("cyclictest")
-    (read,) = foreign.parse(foreign.content(Path(CYCLICTEST)), Path(CYCLICTEST).name)
+    (read,) = foreign.parse_foreign_file(foreign.content(Path(CYCLICTEST)), Path(CYCLICTEST).name)
     assert (cyclictest.bins, cyclictest.notes, cyclictest.origin) == (read.bins, read.notes, "by cyclictest 2.40")
     assert cyclictest.imported_at.endswith("Z")
 

@@ -292,7 +292,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(
     with store.create("s", "h") as opened:
         opened.add_run(*make_run(run_id="first"))
         if failing == "write":
-            monkeypatch.setattr(hlog, "write", full)
+            monkeypatch.setattr(hlog, "write_log", full)
         elif failing == "fsync":
             monkeypatch.setattr(files.os, "fsync", full)
         else:
@@ -383,7 +383,7 @@ def test_names_are_cleaned_and_checked(store: SessionStore) -> None:
 
 @pytest.mark.parametrize("ident", ["../../etc", "", ".", "..", "a/b", "x.damaged-1", "ä", "a" * 65])
 def test_no_id_leaves_the_folder(store: SessionStore, make_run: MakeRun, ident: str) -> None:
-    assert not ids.is_id(ident)
+    assert not ids.is_folder_id(ident)
     with store.create("s", "h") as opened:
         with pytest.raises(SessionError):
             opened.add_run(*make_run(run_id=ident))
@@ -409,7 +409,7 @@ def test_folders_that_are_no_sessions_are_left_alone(store: SessionStore) -> Non
 def test_new_ids_sort_by_time() -> None:
     moment = ids.now()
     later = moment.replace(year=moment.year + 1)
-    assert ids.is_id(ids.new_id())
+    assert ids.is_folder_id(ids.new_id())
     assert ids.new_id(moment) < ids.new_id(later)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
-from jitter_workshop.session.traces import RunTrace, TracedBlock, read, write
+from jitter_workshop.session.traces import RunTrace, TracedBlock, read_run_trace, write_run_trace
 
 INFO = TraceInfo("x86-tsc", (0, 1), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 8192)
 
@@ -26,7 +26,7 @@ def block(index: int, events: bytes, stalls: tuple[Stall, ...] = ()) -> TracedBl
 
 def written(trace: RunTrace) -> bytes:
     file = io.BytesIO()
-    write(file, trace)
+    write_run_trace(file, trace)
     return file.getvalue()
 
 
@@ -39,14 +39,14 @@ SMALL = RunTrace(
 
 
 def test_a_trace_comes_back() -> None:
-    assert read(io.BytesIO(written(SMALL))) == SMALL
+    assert read_run_trace(io.BytesIO(written(SMALL))) == SMALL
 
 
 @given(st.lists(st.binary(max_size=400), max_size=5))
 def test_events_come_back_to_the_byte(parts: list[bytes]) -> None:
     blocks = tuple(block(n, (part * RECORD_BYTES)[: len(part) * RECORD_BYTES]) for n, part in enumerate(parts))
     trace = RunTrace(INFO, {}, ("",), blocks)
-    assert read(io.BytesIO(written(trace))) == trace
+    assert read_run_trace(io.BytesIO(written(trace))) == trace
 
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=3))
@@ -55,12 +55,12 @@ def test_damage_is_refused_or_gives_a_trace(at: int, change: bytes) -> None:
     at %= len(whole)
     whole[at : at + len(change)] = change
     with contextlib.suppress(SessionError):
-        assert isinstance(read(io.BytesIO(bytes(whole))), RunTrace)
+        assert isinstance(read_run_trace(io.BytesIO(bytes(whole))), RunTrace)
 
 
 def test_a_block_without_a_number_is_refused() -> None:
     with pytest.raises(SessionError, match="damaged"):
-        read(io.BytesIO(written(RunTrace(INFO, {}, ("",), (block(-100, b""),)))))
+        read_run_trace(io.BytesIO(written(RunTrace(INFO, {}, ("",), (block(-100, b""),)))))
 
 
 @given(st.integers(0, 400))
@@ -68,10 +68,10 @@ def test_a_cut_off_trace_is_refused(keep: int) -> None:
     whole = written(SMALL)
     cut = whole[: min(keep, len(whole) - 8)]
     with pytest.raises(SessionError):
-        read(io.BytesIO(cut))
+        read_run_trace(io.BytesIO(cut))
 
 
 def test_a_header_of_any_length_is_not_believed() -> None:
     bomb = b"jitter-workshop trace 1\n" + zlib.compress((2**32 - 1).to_bytes(4, "little") + bytes(1000))
     with pytest.raises(SessionError, match="is too long"):
-        read(io.BytesIO(bomb))
+        read_run_trace(io.BytesIO(bomb))

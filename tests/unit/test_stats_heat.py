@@ -81,7 +81,7 @@ def test_shades_grow_with_the_count(most: float, levels: int) -> None:
 @pytest.mark.parametrize(("width", "height"), [(80, 22), (120, 34), (160, 46)])
 def test_a_burst_each_second_is_seen_each_second(width: int, height: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    lines = chart.render(each_second(), width, height).plain.split("\n")
+    lines = chart.draw_heat_map(each_second(), width, height).plain.split("\n")
     assert len(lines) == height
     assert max(map(len, lines)) <= width
     # In the row of 1 ms the shaded columns come in ten groups at even distances.
@@ -104,7 +104,7 @@ def test_a_burst_each_second_is_seen_each_second(width: int, height: int, monkey
 @pytest.mark.parametrize("width", [80, 120, 160])
 def test_a_pause_between_blocks_is_blank(width: int) -> None:
     paused = heat("x", [(n * 0.5, 0.25, QUIET) for n in range(20)])
-    lines = chart.in_plain(paused, width, 24)
+    lines = chart.plain_heat_map_lines(paused, width, 24)
     (quiet,) = [line for line in lines if line.startswith("100 ns")]
     # The gutter ends before the first block.
     groups = [len(found[0]) for found in re.finditer("[░▒▓█]+", quiet)]
@@ -112,7 +112,7 @@ def test_a_pause_between_blocks_is_blank(width: int) -> None:
     assert max(groups) - min(groups) <= 1
     assert 0.4 < sum(groups) / (width - 8) < 0.6
     assert "20 blocks of 250 ms, pauses blank" in lines[-2]
-    assert "pauses" not in chart.in_plain(each_second(), width, 24)[-2]
+    assert "pauses" not in chart.plain_heat_map_lines(each_second(), width, 24)[-2]
     tiles = [shape for shape in drawing.heat_picture(paused).shapes if isinstance(shape, drawing.Tiles)]
     cells = [cell for shape in tiles for cell in shape.cells]
     assert max(wide for _, _, wide, _ in cells) < (drawing.WIDTH - 84 - 28) * 0.26 / 9.75
@@ -122,17 +122,17 @@ def test_a_pause_between_blocks_is_blank(width: int) -> None:
 def test_with_colours_a_cell_has_two_halves_and_more_is_further_from_the_background() -> None:
     for name in PALETTES:
         palette = PALETTES[name]
-        text = chart.render(each_second(), 100, 24, name)
+        text = chart.draw_heat_map(each_second(), 100, 24, name)
         used = {str(span.style.color.name) for span in text.spans if isinstance(span.style, Style) and span.style.color}
         shades = [heat_shade(palette, n, 6) for n in range(1, 7)]
         assert used & set(shades)
         distances = [_light(shade) - _light(palette.background) for shade in shades]
         assert [abs(d) for d in distances] == sorted(abs(d) for d in distances)
-    assert chart.render(each_second(), 10, 3).plain.strip() == ""
+    assert chart.draw_heat_map(each_second(), 10, 3).plain.strip() == ""
     # In a narrow place the shades keep their numbers, and nothing is cut off.
     busy = heat("a run with a name that is long", [(n * 0.25, 0.25, [Bin(100, 100, 2_000_000)]) for n in range(9)])
     for width in (48, 80):
-        lines = chart.render(busy, width, 20).plain.split("\n")
+        lines = chart.draw_heat_map(busy, width, 20).plain.split("\n")
         assert lines[-1].endswith("+")
         assert "9 blocks of 250 ms" in lines[-2]
         assert max(map(len, lines)) <= width
@@ -188,5 +188,5 @@ def test_a_map_needs_a_block() -> None:
         heat("x", [])
     empty = heat("x", [(0.0, 0.25, [])])
     assert math.isfinite(empty.ranges.y_high)
-    assert "0s" in chart.render(empty, 60, 14).plain
+    assert "0s" in chart.draw_heat_map(empty, 60, 14).plain
     ElementTree.fromstring(render_heat_svg(empty))

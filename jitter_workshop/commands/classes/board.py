@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from jitter_workshop.chart.canvas import printed
+from jitter_workshop.chart.canvas import curves_for_terminal
 from jitter_workshop.classroom import client as board_service
 from jitter_workshop.commands.common.base import print_json, say, show, show_lines
 from jitter_workshop.course.loader import load_course
@@ -41,7 +41,7 @@ def _board(args: argparse.Namespace) -> int:
     if args.machine and not args.json:
         raise UsageError("--machine is another form of --json", "add --json")
     _known_place(args.chapter, args.step)
-    with board_service.connect() as client:
+    with board_service.connect_to_board() as client:
         here = client.board()
     if args.machine:
         print_json(here)
@@ -60,7 +60,7 @@ def _results(args: argparse.Namespace) -> int:
     _one_form(args)
     if args.yes:
         raise UsageError("--yes is only for --forget-all", "leave it out")
-    with board_service.connect() as client:
+    with board_service.connect_to_board() as client:
         _show(args, client.board() if client.instructs else client.mine())
     return 0
 
@@ -129,7 +129,7 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
     shown, told = class_curves(board, chapter, step)
     crowd, named = outermost([one.curve for one in shown], curves_by(board, chapter))
     if shown:
-        sys.stdout.write(printed([*crowd, *named], crowd=len(crowd)))
+        sys.stdout.write(curves_for_terminal([*crowd, *named], crowd=len(crowd)))
     words = f"{many(len(shown), 'member')}: {told}" if shown else told
     show_lines(partial(wrap, words))
 
@@ -153,7 +153,7 @@ def _present(args: argparse.Namespace) -> int:
     if args.clear:
         if words or args.chapter or args.step:
             raise UsageError("--clear removes what is shown, so it takes no text and no chapter")
-        with board_service.connect() as client:
+        with board_service.connect_to_board() as client:
             client.say(None)
         return 0
     _known_place(args.chapter, args.step)
@@ -168,7 +168,7 @@ def _present(args: argparse.Namespace) -> int:
 
             return run_present()
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
-    with board_service.connect() as client:
+    with board_service.connect_to_board() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
     say(
         "all members now see what you present. 'class present' shows the same on your full screen. 'class "
@@ -186,7 +186,7 @@ def _forget(args: argparse.Namespace) -> int:
         raise UsageError("this deletes the results of all members", "use --yes to confirm")
     if args.yes and not args.forget_all:
         raise UsageError("--yes is only for --forget-all", "leave it out")
-    with board_service.connect() as client:
+    with board_service.connect_to_board() as client:
         gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(

@@ -108,8 +108,8 @@ def _print(matrix: Matrix, as_json: bool) -> None:
     if as_json:
         print_json(matrix)
         return
-    from jitter_workshop.chart.matrix import printed
+    from jitter_workshop.chart.matrix import matrix_for_terminal
 
-    sys.stdout.write(printed(matrix))
+    sys.stdout.write(matrix_for_terminal(matrix))
     for note in matrix.notes.values():
         say(f"note: {note}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.course.checks import without_change
-from jitter_workshop.course.guesses import by_curve, judged_by, outcome
+from jitter_workshop.course.guesses import by_curve, guess_can_be_judged, outcome
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
@@ -144,7 +144,7 @@ class ChapterGuess:
             return False
         if task.kind == "mark":
             return self._judging_curve(task) is not None
-        return task.by is not None and judged_by(task, *self._decisive(task), self._chapter.shows)
+        return task.by is not None and guess_can_be_judged(task, *self._decisive(task), self._chapter.shows)
 
     def _decisive(self, task: GuessTask) -> tuple[KnownRun | None, KnownRun | None]:
         """Return the run that decides a guess, and the run of ``measure``. Each is None if it does not exist."""

@@ -19,9 +19,9 @@ from jitter_workshop.course.pace import (
     ALLOWED_MIN,
     ALLOWED_SHARE,
     LONGEST_STEP_S,
-    minutes,
+    chapter_minutes,
     names_source,
-    pace,
+    step_paces,
 )
 from jitter_workshop.course.table import KeyLines
 from jitter_workshop.errors import UsageError, WorkshopError
@@ -169,11 +169,11 @@ class _Chapter:
     def _pace(self) -> Iterator[Problem]:
         """Yield a problem if the chapter's ``minutes`` differ much from the computed time. In the built-in course, also
         yield a problem for each step that takes too long."""
-        stated, computed = self._chapter.minutes, minutes(self._chapter)
+        stated, computed = self._chapter.minutes, chapter_minutes(self._chapter)
         if abs(stated - computed) > max(ALLOWED_MIN, ALLOWED_SHARE * computed):
             words = f"the chapter says {stated} minutes, but its pages, runs and steps take about {computed:.1f}"
             yield self._problem(f"{words}: write minutes = {max(1, round(computed))}", "minutes")
-        for one in pace(self._chapter) if not self._course_dir else ():
+        for one in step_paces(self._chapter) if not self._course_dir else ():
             if one.own_s > LONGEST_STEP_S:
                 words = f"the step '{one.step}' takes {one.own_s:.0f} s without its run, more than the limit of"
                 yield self._problem(f"{words} {LONGEST_STEP_S:.0f} s: shorten the texts of this step", "steps")

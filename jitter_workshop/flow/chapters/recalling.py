@@ -64,7 +64,7 @@ def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]
     deck = [recall.Askable(key, number) for key, (number, _) in found.items()]
     boxes = workshop.context.session.recall
     seed = f"{workshop.context.session.id}/{boxes.visits}"
-    return tuple(_mixed(found[key][1], seed) for key in recall.chosen(deck, boxes))
+    return tuple(_mixed(found[key][1], seed) for key in recall.due_questions(deck, boxes))
 
 
 def _mixed(one: Asked, seed: str) -> Asked:
@@ -81,13 +81,13 @@ def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     """Judge the learner's answer to a recall question, and store the result in the session. ``choice``: the index of
     the answer, from 0."""
     right = choice == one.question.right
-    boxes = recall.answered(workshop.context.session.recall, one.key, right)
+    boxes = recall.boxes_after_answer(workshop.context.session.recall, one.key, right)
     workshop.context.save(dataclasses.replace(workshop.context.session, recall=boxes))
     return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
 def record_asked(workshop: Workshop, walk: ChapterWalk, skipped: Iterable[Asked] = ()) -> None:
     """Record that this chapter's questions were asked. ``skipped``: those of them that have no answer."""
-    boxes = recall.skipped(workshop.context.session.recall, (one.key for one in skipped))
+    boxes = recall.boxes_after_skip(workshop.context.session.recall, (one.key for one in skipped))
     workshop.context.save(dataclasses.replace(workshop.context.session, recall=recall.visited(boxes)))
     workshop.context.save_progress(walk.chapter.id, dataclasses.replace(walk.progress, recalled=True))

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 from collections.abc import Mapping
 
-from jitter_workshop.course.checks import marks
+from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.attribution import ExplainProgress, explain_run, unheard, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -224,4 +224,4 @@ class ChapterRuns:
     def marks(self, progress: ChapterProgress) -> dict[str, bool]:
         """Return the marks that the runs of ``progress`` and this host's settings earn now."""
         known = {s: r for s, ident in progress.runs.items() if (r := self._context.runs.run(ident)) is not None}
-        return marks(self._chapter, known, self._host.settled() if self._chapter.tunables else None)
+        return chapter_marks(self._chapter, known, self._host.settled() if self._chapter.tunables else None)

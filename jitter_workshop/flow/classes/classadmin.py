@@ -69,14 +69,14 @@ def wish(file: Path | None) -> HostChoices:
     if missing:
         raise UsageError(f"hot_cpus names CPU {missing}, which is not online", f"online: {topology.online}")
     housekeeping = Host(HostRoot(), described.hot_cpus, topology).housekeeping
-    return HostChoices(data, housekeeping, hoststeps.runs_systemd(), install.interpreter())
+    return HostChoices(data, housekeeping, hoststeps.booted_by_systemd(), install.interpreter())
 
 
 def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
     """Return the steps that this class host still needs, each with the problem that it solves. Raise HostError if the
     caller is not root."""
     _only_root()
-    return open_steps(hoststeps.steps(asked))
+    return open_steps(hoststeps.class_host_steps(asked))
 
 
 def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
@@ -102,7 +102,7 @@ def check() -> tuple[ClassHostProblem, ...]:
         return (ClassHostProblem(error.message, f"edit {CLASS_FILE}"),)
     except HostError as error:
         return (ClassHostProblem(error.message, error.advice),)
-    found = [ClassHostProblem(why, _INIT) for step, why in open_steps(hoststeps.steps(asked)) if step.why()]
+    found = [ClassHostProblem(why, _INIT) for step, why in open_steps(hoststeps.class_host_steps(asked)) if step.why()]
     state = read_turns()
     if state.trouble:
         found.append(
@@ -130,7 +130,7 @@ def bundle(out: Path, file: Path | None) -> None:
 
     data = _class_data(file)
     _understood(data, file)
-    archive.write(out, data)
+    archive.write_bundle(out, data)
 
 
 def to_remove() -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def remove() -> tuple[str, ...]:
     from jitter_workshop.tuning.writer import HostWriter
 
     # The undo needs only fixed places and names, not the present class file.
-    left = list(hoststeps.undo(HostChoices(b"", CpuSet.of([0]), hoststeps.runs_systemd(), "")))
+    left = list(hoststeps.undo(HostChoices(b"", CpuSet.of([0]), hoststeps.booted_by_systemd(), "")))
     group = TurnGroup(HostRoot(), HostWriter())
     ends: tuple[Callable[[], str], ...] = (lambda: group.close(None, ""), group.release)
     for end in ends:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.course.guesses import judge
+from jitter_workshop.course.guesses import judge_value
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun, compared_at
@@ -83,7 +83,7 @@ class CourseJudge:
                 return None
             return given.right is True if any(answer.right is not None for answer in task.answers) else None
         measured = self.measured(row, chapter)
-        return judge(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
+        return judge_value(guess.value_ns, measured)[0] if guess.value_ns and measured is not None else None
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
         """Return the measured value in ns that decides a posted guess; None if there is none. The value comes from a

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.classroom.client import SILENT, connect
+from jitter_workshop.classroom.client import SILENT, connect_to_board
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import TakeTurn
@@ -56,7 +56,7 @@ def send(work: Posted, stop: int) -> None:
     """Post a member's work to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes
     readable. Raise HostError if the board cannot be reached. Raise WaitStopped when ``stop`` becomes readable.
     """
-    with connect(stop) as board:
+    with connect_to_board(stop) as board:
         board.post(work)
 
 

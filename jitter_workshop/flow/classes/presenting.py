@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jitter_workshop.classroom.client import connect
+from jitter_workshop.classroom.client import connect_to_board
 from jitter_workshop.flow.turns.classhost import class_host, in_words, now_s, read_turns
 from jitter_workshop.model.board import BEST_BY, Board, PostedRun, compared_at
 from jitter_workshop.model.course import TREATED
@@ -48,7 +48,7 @@ def presented(titles: dict[str, str]) -> Presented:
     """Read the board and the turn, and return the page for the class. ``titles``: chapter id → title. Raise HostError
     if this is no class host, or if the caller is not an instructor."""
     host = class_host()
-    with connect() as client:
+    with connect_to_board() as client:
         board = client.board()
     said = board.banner
     chapter = said.chapter if said is not None else ""

@@ -106,7 +106,7 @@ class Metric:
             raise MeasureError(f"the command wrote a file that cannot be used: {error.message}", error.advice) from None
 
     def _of_histogram(self, data: bytes, name: str) -> tuple[CommandFigure, tuple[str, ...]]:
-        runs = foreign.parse(data, name, unit=self.unit or None)
+        runs = foreign.parse_foreign_file(data, name, unit=self.unit or None)
         if len(runs) > 1:
             tags = ", ".join(clean(run.label, LABEL) for run in runs[:MOST_ENTRIES])
             broken(name, f"it has several histograms ({tags})", advice="let the command write only one histogram")

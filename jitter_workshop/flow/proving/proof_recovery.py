@@ -77,6 +77,6 @@ def _elsewhere(session: OpenSession, root: HostRoot) -> str:
         here = clean(summarise_host(root).name, ID) or "host"
     except HostError as error:
         return error.message
-    events, _ = history.read(session.folder)
+    events, _ = history.read_history(session.folder)
     snapshots = (history.first(session.folder)[0], history.last(session.folder)[0])
     return host_mismatch(session.session, here, root, known_boots(session.runs(), events, snapshots))

@@ -122,7 +122,7 @@ def subject_of(
     every = context.runs.every()
     picked = tuple(run for run in every if run.id in runs) if runs else every
     folder = context.handle.folder
-    events, damaged = history.read(folder)
+    events, damaged = history.read_history(folder)
     first, no_first = history.first(folder)
     kept = history.last(folder)
     # This host's journal tells if the change of a killed proof is restored by now.

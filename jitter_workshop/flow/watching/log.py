@@ -161,7 +161,7 @@ class Log:
     def discard(self) -> None:
         """Remove the folder of a watch that never began."""
         self._journal.close()
-        watches.remove(self.folder)
+        watches.remove_watch(self.folder)
 
     def close(self) -> None:
         for teller in self._tellers:

@@ -66,7 +66,7 @@ def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
     # runs.
     whole = session.blocks_file(run.id).with_name(MERGED_FILE)
     with contextlib.suppress(OSError, ValueError):
-        for interval in hlog.read(whole, run.main_histogram):
+        for interval in hlog.read_intervals(whole, run.main_histogram):
             space, counted = decode_counts(interval.encoded, ByteBudget(len(interval.encoded) * 1_000))
             return space, space.bins(counted.items())
     histogram = session.histogram(run.id, run.main_histogram)

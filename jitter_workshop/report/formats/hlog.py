@@ -41,7 +41,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     logs.sort(key=lambda log: log[1][0].start_s)
     file = io.BytesIO()
     everything = [interval for _, intervals in logs for interval in intervals]
-    hlog.write(file, everything, logs[0][1][0].start_s, _comments(document, [run for run, _ in logs], names))
+    hlog.write_log(file, everything, logs[0][1][0].start_s, _comments(document, [run for run, _ in logs], names))
     return {name: file.getvalue()}
 
 
@@ -55,7 +55,7 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.IntervalHi
         # Unpacking checks each histogram against its own checksum.
         found = [
             interval
-            for interval in hlog.read(session.blocks_file(run.id), run.main_histogram if tag else None)
+            for interval in hlog.read_intervals(session.blocks_file(run.id), run.main_histogram if tag else None)
             if unwrap(interval.encoded)
         ]
     except FileNotFoundError as error:

@@ -91,7 +91,7 @@ class ChartView(Widget):
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
         render = partial(
-            canvas.render,
+            canvas.draw_curves,
             drawn,
             theme=theme,
             highlight=self.highlight,
@@ -107,7 +107,7 @@ class ChartView(Widget):
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         marks = () if self._guessing else self.marks
-        told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
+        told = partial(canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
         most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         if most <= 0:
             return render(width, height)

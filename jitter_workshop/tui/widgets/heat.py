@@ -39,4 +39,4 @@ class HeatView(Widget):
             return Text(self.said, style=app.palette.dim)
         from jitter_workshop.chart import heat
 
-        return heat.render(self.heat, width, height, app.palette.name)
+        return heat.draw_heat_map(self.heat, width, height, app.palette.name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jitter_workshop.course.masks import MaskJudgement, judge
+from jitter_workshop.course.masks import MaskJudgement, judge_mask
 from jitter_workshop.model.course import MaskTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.picture import Mask
@@ -72,7 +72,7 @@ class MaskPage(Page, scope="mask"):
         mask, return to the chapter.
         """
         if self._judged is None:
-            self._judged = judge(self._asked[self._number].wanted, self._mask.left)
+            self._judged = judge_mask(self._asked[self._number].wanted, self._mask.left)
         elif self._last:
             self.action_close()
             return

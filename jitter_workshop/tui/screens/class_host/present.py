@@ -52,8 +52,8 @@ class ClassChart(Widget):
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
-        legend = canvas.legend(named, theme=palette.name, width=width)
-        chart = canvas.render(
+        legend = canvas.legend_lines(named, theme=palette.name, width=width)
+        chart = canvas.draw_curves(
             [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.name, crowd=len(crowd)
         )
         return RichText("\n", no_wrap=True, end="").join([chart, *legend])
