@@ -29,7 +29,7 @@ from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import GuessOutcome
-from jitter_workshop.report.proof_words import headline
+from jitter_workshop.report.proof_words import proof_headline
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
 from jitter_workshop.stats.sample_size import standings
@@ -370,7 +370,7 @@ def rich() -> ReportDocument:
             *(
                 f"{verdict} of {proof.subject}: {text}."
                 for proof in (shown_proof, unsure, short, none)
-                for verdict, _, text in [headline(proof).partition(": ")]
+                for verdict, _, text in [proof_headline(proof).partition(": ")]
             ),
             HOSTILE[0],
         ),

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
         made = time.strftime("%Y-%m-%d %H:%M:%S %Z")
         opened = plan_script.opened_by(drawn.plan, drawn.host.root)
-        sys.stdout.write(plan_script.render(drawn.plan, drawn.host.kernel.hostname, made, opened))
+        sys.stdout.write(plan_script.script_of_plan(drawn.plan, drawn.host.kernel.hostname, made, opened))
         for sentence in plan_script.nothing_written(drawn.plan):
             say(sentence)
     else:

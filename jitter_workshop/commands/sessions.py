@@ -146,8 +146,8 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
             }
         )
         return 0
-    from jitter_workshop.report.proof_words import headline
-    from jitter_workshop.report.screening_words import said
+    from jitter_workshop.report.proof_words import proof_headline
+    from jitter_workshop.report.screening_words import screening_sentence
     from jitter_workshop.stats.comparison import import_line
     from jitter_workshop.stats.screening import screening_result
 
@@ -162,10 +162,10 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     # Runs of proofs are shown as proofs: in this list they would hide the others.
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
-    lines += [f"  {proof.id:<21} {clean(proof.subject, ID)} · {headline(proof)}" for proof in proofs]
+    lines += [f"  {proof.id:<21} {clean(proof.subject, ID)} · {proof_headline(proof)}" for proof in proofs]
     lines += ["", "Screenings ('jitter-workshop prove --screen --show ID' prints one):"] if screenings else []
     lines += [
-        f"  {one.id:<21} {many(len(one.settings), 'setting')} · {said(one, screening_result(one))}"
+        f"  {one.id:<21} {many(len(one.settings), 'setting')} · {screening_sentence(one, screening_result(one))}"
         for one in screenings
     ]
     lines += ["", "Matrices ('jitter-workshop chart --kind matrix ID' draws one):"] if matrices else []
@@ -300,13 +300,13 @@ def _run_json(run: Run) -> dict[str, Any]:
 
 
 def _screening_json(one: Screening) -> dict[str, Any]:
-    from jitter_workshop.report.screening_words import said
+    from jitter_workshop.report.screening_words import screening_sentence
     from jitter_workshop.stats.screening import screening_result
 
     return {
         **picked(one, "id", "started_at", "runs", "budget_runs", "complete", "restored"),
         "settings": list(one.settings),
-        "text": said(one, screening_result(one)),
+        "text": screening_sentence(one, screening_result(one)),
     }
 
 

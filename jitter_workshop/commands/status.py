@@ -61,16 +61,16 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
     if args.prometheus:
         from jitter_workshop.report.formats import prometheus
 
-        sys.stdout.write(prometheus.render(checkup.checks, checkup.hot.cpus.cpus))
+        sys.stdout.write(prometheus.metrics_text(checkup.checks, checkup.hot.cpus.cpus))
         return
     from jitter_workshop.presenter.host import status
     from jitter_workshop.presenter.text.lines import Output, wrap
-    from jitter_workshop.report.check_words import explained
+    from jitter_workshop.report.check_words import explain_check
 
     output = Output()
     if args.explain is not None:
         check = checkup.checks[0]
-        page_of_one = explained(checkup.tunables[0], check, checkup.host)
+        page_of_one = explain_check(checkup.tunables[0], check, checkup.host)
         output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
         if untaught := checkup.tunables[0].untaught:
             output.show(wrap(f"No chapter teaches this: {untaught}", output.width))

@@ -34,13 +34,13 @@ _ITEM = " • "
 def opening(document: ReportDocument, width: int) -> Iterator[Text]:
     """Yield the title, the report's first lines, and a blank line."""
     yield from _heading(clean(document.title, LINE), width, "text")
-    yield from _blocks(sections.opening(document), width)
+    yield from _blocks(sections.opening_blocks(document), width)
     yield Text()
 
 
 def rest(document: ReportDocument, width: int) -> Iterator[Text]:
     """Yield all sections of the report but the charts."""
-    for section in (*sections.sections(document), sections.about(document, ())):
+    for section in (*sections.sections(document), sections.section_on_report(document, ())):
         if section.id != "charts":
             yield from _heading(section.heading.upper(), width, "dim")
             yield from _blocks(section.blocks, width)

@@ -223,17 +223,17 @@ class Section:
     blocks: tuple[ReportBlock, ...]
 
 
-def name(text: str, limit: int = 80) -> Span:
+def name_span(text: str, limit: int = 80) -> Span:
     """Return a span for a name that others chose."""
     return Span("name", called(text, limit))
 
 
-def code(text: str | None, limit: int = 200) -> Inline:
+def code_span(text: str | None, limit: int = 200) -> Inline:
     """Return a span for a path or a value as the host has it; ``–`` if ``text`` is None."""
     return UNKNOWN if text is None else Span("code", clean(text, limit) or "(empty)")
 
 
-def below(*parts: Inline) -> Span:
+def second_line(*parts: Inline) -> Span:
     """Join parts of a line into one span. It is shown as a second line of a table cell."""
     return Span("below", parts)
 
@@ -245,7 +245,7 @@ def time(stamp: str | None, seconds: bool = False) -> Inline:
     return Span("time", f"{day(text)} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
 
 
-def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:
+def join_inline(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:
     """Join parts of a line, with the text ``between`` between two of them."""
     found: list[Inline] = []
     for part in parts:

@@ -140,14 +140,14 @@ def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True)
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 
 
-def named(one: Cause | InterferingTask, limit: int = ID) -> str:
+def cause_name(one: Cause | InterferingTask, limit: int = ID) -> str:
     """Return a cause in words of about ``limit`` characters. If several threads have the cause's name, the number of
     these threads follows."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
-def stalls(report: EvidenceReport) -> str:
+def stall_count_words(report: EvidenceReport) -> str:
     """Return the number of stalls of all threads in words. If stalls overlap, the text has a second number, in which
     overlapping stalls count as one.
     """
@@ -155,14 +155,14 @@ def stalls(report: EvidenceReport) -> str:
     return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
 
-def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
+def cause_sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
     """Return the sentences that are shown with the table of a run's causes. The first sentence is the headline."""
     if isinstance(report, CounterReport):
-        return headline(report), *verdict(report), *others(report)
-    return headline(report), *limits(report), *explanations(report)
+        return stalls_headline(report), *time_taken_sentences(report), *others(report)
+    return stalls_headline(report), *limits_of_trace(report), *explanations(report)
 
 
-def headline(report: EvidenceReport | CounterReport) -> str:
+def stalls_headline(report: EvidenceReport | CounterReport) -> str:
     """Return a line with the number of stalls, the measured time, and the kind of evidence."""
     over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
     if isinstance(report, CounterReport):
@@ -170,7 +170,7 @@ def headline(report: EvidenceReport | CounterReport) -> str:
         mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
         told = f"{many(report.stalls, 'stall')} {over} · {COUNTERS_ONLY}: {why}."
         return f"{told} {cleaned_sentence(mark)}" if mark else told
-    return f"{stalls(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
+    return f"{stall_count_words(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
 
 
 def trace_told(clock: str, events: int, lost: int) -> str:
@@ -202,7 +202,7 @@ def still_there(report: EvidenceReport) -> str:
 # -- with a trace ------------------------------------------------------------------------------------------------------
 
 
-def limits(report: EvidenceReport) -> list[str]:
+def limits_of_trace(report: EvidenceReport) -> list[str]:
     """Return sentences on what the trace does not show: lost, unbalanced and missing events, and other notes."""
     said = []
     notes = dict(report.notes)
@@ -217,7 +217,7 @@ def limits(report: EvidenceReport) -> list[str]:
             "block has no named cause. With --preset quick, the blocks are shorter and need less room in the buffer."
         )
     if report.unbalanced:
-        said.append(misfits(report))
+        said.append(misfit_sentence(report))
     if report.missing:
         said.append(not_offered(report, MOST_NAMES))
     return said + [clean(note, SENTENCE) + "." for field, note in notes.items() if field != "below_now"]
@@ -232,13 +232,15 @@ def not_offered(report: EvidenceReport | ProgramReport, most: int) -> str:
     return f"This kernel does not offer the events {some}{more}. So the lines below have no data from these events."
 
 
-def misfits(report: EvidenceReport) -> str:
+def misfit_sentence(report: EvidenceReport) -> str:
     """Return a sentence on the events that did not fit the earlier events, and on how much of the measured time has no
     known cause; "" if all events fit."""
-    return unfit(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
+    return contradiction_sentence(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
 
 
-def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
+def contradiction_sentence(
+    report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0
+) -> str:
     """Return a sentence on trace events that contradict earlier events. The sentence names the tasks that left a CPU
     although the kernel did not report this. ``unknown_ns``: the time whose cause is not known because of the
     contradictions; 0 or None if this time was not counted. ``whole_ns``: the traced time.
@@ -336,7 +338,7 @@ def _share(share: float | None) -> str:
 # -- with counters alone -----------------------------------------------------------------------------------------------
 
 
-def verdict(report: CounterReport) -> Iterator[str]:
+def time_taken_sentences(report: CounterReport) -> Iterator[str]:
     """Yield sentences that compare two times. One is the length of all stalls. The other is the time that the threads
     waited for a CPU. Counters tell nothing more about causes.
     """

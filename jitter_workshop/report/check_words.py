@@ -49,7 +49,7 @@ class Explained:
     by_hand: tuple[str, ...]
 
 
-def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
+def explain_check(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     """Return the full explanation of a check, with the present values of its files. ``check``: the assessment that
     ``tunable`` made of ``host``."""
     facts = [

@@ -74,7 +74,9 @@ def came_most(most: str, other: str = "") -> str:
     return f"{said}. The machine was emulated, so the time of each cause is not known."
 
 
-def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
+def undecided_sentence(
+    source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int
+) -> str:
     """Return a sentence for an answer that cannot be judged, because the largest cause is not known.
 
     ``source``: ``trace`` or ``counters``. ``chosen``: the cause that the learner named. ``chosen_ns``: the time of

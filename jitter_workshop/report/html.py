@@ -54,14 +54,14 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     whole session and is not private. Raise SessionError if the raw data cannot be read."""
     if document.private or {run.id for run in document.runs} < set(session.session.runs):
         # A user who left runs or names out does not want them in the raw data.
-        return {name: render(document, None).encode()}
+        return {name: html_page(document, None).encode()}
     drawn = _drawn(document)
     room = MOST_BYTES - len(_page(document, drawn, None).encode()) - _FOR_WORDS - _A_LINE * len(session.session.runs)
     packed = archive.pack_session(session.folder, room=max(0, int(room * _IN_BASE64)))
     return {name: _page(document, drawn, packed).encode()}
 
 
-def render(document: ReportDocument, packed: bytes | None) -> str:
+def html_page(document: ReportDocument, packed: bytes | None) -> str:
     """Return the page. ``packed``: the session's raw data as bytes (``session.archive``); None makes a page without raw
     data."""
     return _page(document, _drawn(document), packed)
@@ -73,10 +73,10 @@ def _drawn(document: ReportDocument) -> list[tuple[blocks.Section, Html]]:
 
 
 def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]], packed: bytes | None) -> str:
-    about = sections.about(document, tuple(_raw_data(document, packed)))
+    about = sections.section_on_report(document, tuple(_raw_data(document, packed)))
     every = (*drawn, (about, _section(about)))
     title, version = clean(document.title, REASON), clean(document.tool_version, SHORT)
-    head = join(
+    head = join_html(
         (
             tag("meta", charset="utf-8"),
             tag("title", title),
@@ -94,9 +94,9 @@ def _page(document: ReportDocument, drawn: Sequence[tuple[blocks.Section, Html]]
     kicker = tag("p", "Jitter Workshop · report", class_="kicker")
     contents = (tag("li", tag("a", one.heading, href=f"#{one.id}")) for one, _ in every)
     foot = f"Written by jitter-workshop {version}. This page loads no other files and runs no scripts."
-    body = join(
+    body = join_html(
         (
-            tag("header", kicker, tag("h1", title), *map(block, sections.opening(document))),
+            tag("header", kicker, tag("h1", title), *map(block_html, sections.opening_blocks(document))),
             tag("nav", tag("ol", *contents), aria_label="Contents"),
             tag("main", *(markup for _, markup in every)),
             tag("footer", tag("p", foot)),
@@ -155,7 +155,7 @@ def _raw_data(document: ReportDocument, packed: bytes | None) -> Iterator[Report
         "traces. No curve and no figure of this report needs these files. The import restores all other files bit "
         "for bit."
     )
-    rows = tuple((blocks.code(f.path, PATH), f"{f.size:,}", f.why) for f in index.left_out)
+    rows = tuple((blocks.code_span(f.path, PATH), f"{f.size:,}", f.why) for f in index.left_out)
     columns = (blocks.Column("file"), blocks.Column("bytes", number=True), blocks.Column("why"))
     yield blocks.Table("", f"Left out: {left_out}", columns, rows, most=0)
 
@@ -169,7 +169,7 @@ class Html(str):
     __slots__ = ()
 
 
-def shown(text: str) -> Html:
+def escaped_html(text: str) -> Html:
     """Return a text as markup, cleaned and escaped. The result is safe between tags and inside an attribute. A blank at
     either end of the text is kept."""
     if isinstance(text, Html):
@@ -184,41 +184,43 @@ def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html
     """Return an HTML element with its children and attributes. In attributes' names ``class_`` becomes ``class``, and
     other underscores become dashes. An attribute that is None or "" is left out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escaped_html(str(value))}"'
         for key, value in attributes.items()
         if value not in (None, "")
     )
     if element in _VOID:
         return Html(f"<{element}{written}>")
-    inner = "".join(map(shown, children))
+    inner = "".join(map(escaped_html, children))
     return Html(f"<{element}{written}>{inner}</{element}>" + ("\n" if element in _LINES else ""))
 
 
-def join(parts: Iterable[str], between: str = "") -> Html:
+def join_html(parts: Iterable[str], between: str = "") -> Html:
     """Return texts joined as markup. Plain texts are escaped. ``between``: the markup between two parts."""
-    return Html(between.join(map(shown, parts)))
+    return Html(between.join(map(escaped_html, parts)))
 
 
-def inline(text: Inline) -> Html:
+def inline_html(text: Inline) -> Html:
     """Return a text within a line as markup."""
     if isinstance(text, str):
-        return shown(text)
+        return escaped_html(text)
     if isinstance(text, tuple):
-        return join(map(inline, text))
+        return join_html(map(inline_html, text))
     if isinstance(text, blocks.Bar):
-        return Html(small.bar(text.share))
+        return Html(small.bar_picture(text.share))
     if isinstance(text, blocks.IntervalAxis):
-        return join((text.text, Html(small.interval_axis(text.axis))))
+        return join_html((text.text, Html(small.interval_axis(text.axis))))
     if isinstance(text, blocks.Interval):
-        return join((Html(small.interval(text.verdict, text.axis)), tag("span", text.text, class_="dim small nowrap")))
+        return join_html(
+            (Html(small.ratio_picture(text.verdict, text.axis)), tag("span", text.text, class_="dim small nowrap"))
+        )
     return _span(text)
 
 
 def _span(span: blocks.Span) -> Html:
-    inside = inline(span.text)
+    inside = inline_html(span.text)
     if span.style in _TAGS:
         # A name is isolated, so that its direction of writing cannot turn the text beside it.
-        return join((" " if span.style == "aside" else "", tag(_TAGS[span.style], inside)))
+        return join_html((" " if span.style == "aside" else "", tag(_TAGS[span.style], inside)))
     if span.style == "link":
         return tag("a", inside, href=f"#{span.more}")
     if span.style == "time":
@@ -231,24 +233,24 @@ def _span(span: blocks.Span) -> Html:
         value, _, mark = inside.rpartition(" ")
         figure = tag("span", Html(value), class_="few") if mark == FEW_SAMPLES else Html(value)
         return tag("span", figure, f" {mark}", title=span.more)
-    return join((" " if span.style == "origin" else "", tag("span", inside, class_=_CLASSES[span.style])))
+    return join_html((" " if span.style == "origin" else "", tag("span", inside, class_=_CLASSES[span.style])))
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
 def _section(section: blocks.Section) -> Html:
-    return tag("section", tag("h2", section.heading), *map(block, section.blocks), id=section.id)
+    return tag("section", tag("h2", section.heading), *map(block_html, section.blocks), id=section.id)
 
 
-def block(one: ReportBlock) -> Html:
+def block_html(one: ReportBlock) -> Html:
     """Return a block of a report as markup."""
     if isinstance(one, blocks.Paragraph):
-        return tag("p", inline(one.text), class_=_PARAGRAPHS.get(one.style, one.style))
+        return tag("p", inline_html(one.text), class_=_PARAGRAPHS.get(one.style, one.style))
     if isinstance(one, blocks.Bullets):
         return _bullets(one)
     if isinstance(one, blocks.Facts):
-        rows = ((tag("dt", term), tag("dd", inline(told))) for term, told in one.rows)
+        rows = ((tag("dt", term), tag("dd", inline_html(told))) for term, told in one.rows)
         return tag("dl", *chain.from_iterable(rows), class_="facts")
     if isinstance(one, blocks.Table):
         return _table(one)
@@ -268,15 +270,17 @@ def block(one: ReportBlock) -> Html:
             (tag("dt", tag("pre", tag("code", c.command))), tag("dd", clean(c.why, SENTENCE))) for c in one.commands
         )
         return tag("dl", *chain.from_iterable(lines), class_="commands")
-    return tag("section", tag("h3", inline(one.heading)), *map(block, one.blocks), class_=one.style, id=one.id)
+    return tag(
+        "section", tag("h3", inline_html(one.heading)), *map(block_html, one.blocks), class_=one.style, id=one.id
+    )
 
 
 def _bullets(one: blocks.Bullets) -> Html:
-    items = [tag("li", inline(item)) for item in one.items]
+    items = [tag("li", inline_html(item)) for item in one.items]
     if one.most is None or len(items) <= one.most:
         return tag("ul", *items, class_="summary" if one.summary else "")
     rest = _folded(f"{len(items) - one.most:,} more", tag("ul", *items[one.most :]))
-    return join((tag("ul", *items[: one.most]), rest))
+    return join_html((tag("ul", *items[: one.most]), rest))
 
 
 def _table(one: blocks.Table) -> Html:
@@ -287,12 +291,14 @@ def _table(one: blocks.Table) -> Html:
         return _folded(one.caption, _rows(one, rows, one.caption))
     first = _rows(one, rows[: one.most], one.caption)
     rest = _rows(one, rows[one.most :], f"{one.caption}: the others")
-    return join((first, _folded(f"{len(rows) - one.most:,} more", rest)))
+    return join_html((first, _folded(f"{len(rows) - one.most:,} more", rest)))
 
 
 def _rows(one: blocks.Table, rows: Sequence[Html], caption: str) -> Html:
     heads = (
-        tag("th", inline(column.head), scope="col", class_="n" if column.number else "") if column.head else tag("td")
+        tag("th", inline_html(column.head), scope="col", class_="n" if column.number else "")
+        if column.head
+        else tag("td")
         for column in one.columns
     )
     head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
@@ -301,10 +307,10 @@ def _rows(one: blocks.Table, rows: Sequence[Html], caption: str) -> Html:
 
 def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Html:
     cells = (
-        tag("td", inline(cell), class_="n" if column.number else "small" if column.prose else "")
+        tag("td", inline_html(cell), class_="n" if column.number else "small" if column.prose else "")
         for cell, column in zip(row[1:], columns[1:], strict=True)
     )
-    return tag("tr", tag("th", inline(row[0]), scope="row"), *cells, id=ident)
+    return tag("tr", tag("th", inline_html(row[0]), scope="row"), *cells, id=ident)
 
 
 def _wide(label: str, inside: Html) -> Html:

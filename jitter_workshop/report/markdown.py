@@ -18,7 +18,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import LINE, PATH, clean, minute
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Inline, ReportBlock
-from jitter_workshop.report.formats.common import Files, beside
+from jitter_workshop.report.formats.common import Files, name_beside
 from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
@@ -45,7 +45,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     output return the report alone."""
     charts = {
         n: (
-            beside(name, f"chart-{n}", ".svg"),
+            name_beside(name, f"chart-{n}", ".svg"),
             render_svg(one.curves, one.title, scope=f"chart-{n}", between=one.between),
         )
         for n, one in enumerate(document.overlays, 1)
@@ -53,26 +53,26 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     }
     for heat in sections.heat_charts(document) if name else ():
         drawn = render_heat_svg(heat.heat, heat.title, scope=f"chart-{heat.number}")
-        charts[heat.number] = beside(name, f"chart-{heat.number}", ".svg"), drawn
+        charts[heat.number] = name_beside(name, f"chart-{heat.number}", ".svg"), drawn
     matrix = sections.matrix_chart(document) if name else None
     if matrix is not None:
         drawn = render_matrix_svg(matrix.matrix, matrix.title, scope=f"chart-{matrix.number}")
-        charts[matrix.number] = beside(name, f"chart-{matrix.number}", ".svg"), drawn
-    text = render(document, {n: file for n, (file, _) in charts.items()})
+        charts[matrix.number] = name_beside(name, f"chart-{matrix.number}", ".svg"), drawn
+    text = markdown_text(document, {n: file for n, (file, _) in charts.items()})
     return {name: text.encode()} | {file: svg.encode() for file, svg in charts.values()}
 
 
-def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
+def markdown_text(document: ReportDocument, charts: Mapping[int, str]) -> str:
     """Return the report as Markdown text that ends with a line break. ``charts``: number of a chart, from 1 → name of
     the file with its picture."""
     writer = _Writer(charts)
-    parts = [heading(1, document.title), *writer.lines(sections.opening(document))]
+    parts = [markdown_heading(1, document.title), *writer.lines(sections.opening_blocks(document))]
     for section in sections.sections(document):
-        parts += [heading(2, section.heading), *writer.lines(section.blocks)]
+        parts += [markdown_heading(2, section.heading), *writer.lines(section.blocks)]
     for table in writer.at_end:
-        parts += [heading(2, table.caption), *_table(table)]
-    about = sections.about(document, ())
-    parts += [heading(2, about.heading), *writer.lines((_NO_RAW_DATA, *about.blocks))]
+        parts += [markdown_heading(2, table.caption), *_table(table)]
+    about = sections.section_on_report(document, ())
+    parts += [markdown_heading(2, about.heading), *writer.lines((_NO_RAW_DATA, *about.blocks))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -93,7 +93,7 @@ class _Writer:
 
     def _block(self, one: ReportBlock) -> Iterator[str]:
         if isinstance(one, blocks.Subsection):
-            yield heading(3, inline(one.heading))
+            yield markdown_heading(3, inline_markdown(one.heading))
             yield from self.lines(one.blocks)
         elif isinstance(one, blocks.Chart):
             yield from self._chart(one)
@@ -104,36 +104,38 @@ class _Writer:
             yield from self._block(one.table)
         elif isinstance(one, blocks.Table) and one.most == 0 and len(one.rows) > sections.LONG:
             self.at_end.append(one)
-            yield line(f"{one.caption}, at the end of this report.")
+            yield markdown_line(f"{one.caption}, at the end of this report.")
         elif isinstance(one, blocks.Table):
-            yield line(f"{one.caption.removesuffix('.')}.")
+            yield markdown_line(f"{one.caption.removesuffix('.')}.")
             yield from _table(one)
         elif isinstance(one, blocks.Paragraph):
-            told = line(inline(one.text))
+            told = markdown_line(inline_markdown(one.text))
             yield Md(f"**{told}**") if one.style in ("attention", "origin") else told
         elif isinstance(one, blocks.Bullets):
-            yield bullets(map(inline, one.items))
+            yield bullets(map(inline_markdown, one.items))
         elif isinstance(one, blocks.Facts):
-            first, *others = [(said(term), inline(told)) for term, told in one.rows]
-            yield table(first, others)
+            first, *others = [(markdown_sentence(term), inline_markdown(told)) for term, told in one.rows]
+            yield markdown_table(first, others)
         elif isinstance(one, blocks.StallList):
             yield bullets(map(_stall, one.stalls))
         else:
             for command in one.commands:
-                yield line(f"{clean(command.why, PATH)}:")
+                yield markdown_line(f"{clean(command.why, PATH)}:")
                 yield fenced([command.command], "sh")
 
     def _chart(self, one: blocks.Chart) -> Iterator[str]:
         if one.number == 1 and not self._charts:
-            yield line(_NO_CHARTS)
+            yield markdown_line(_NO_CHARTS)
         yield from self._picture(one)
         yield from self._block(one.table)
 
     def _picture(self, one: blocks.Chart | blocks.HeatChart | blocks.MatrixChart) -> Iterator[str]:
-        yield heading(3, one.title)
+        yield markdown_heading(3, one.title)
         if one.number in self._charts:
-            yield Md(f"![{said(f'Chart: {clean(one.title, LINE)}', 160)}]({quote(self._charts[one.number])})")
-        yield line(one.text)
+            yield Md(
+                f"![{markdown_sentence(f'Chart: {clean(one.title, LINE)}', 160)}]({quote(self._charts[one.number])})"
+            )
+        yield markdown_line(one.text)
 
 
 def _table(one: blocks.Table) -> Iterator[str]:
@@ -142,9 +144,9 @@ def _table(one: blocks.Table) -> Iterator[str]:
     """
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
-    rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
-    heads = [inline(one.columns[n].head) for n in kept]
-    yield table(heads, rows, [at for at, n in enumerate(kept) if one.columns[n].number])
+    rows = [[inline_markdown(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
+    heads = [inline_markdown(one.columns[n].head) for n in kept]
+    yield markdown_table(heads, rows, [at for at, n in enumerate(kept) if one.columns[n].number])
     intervals = [cell.verdict for row in one.rows for cell in row if isinstance(cell, blocks.Interval)]
     if any(verdict.low > 0 or verdict.high is not None for verdict in intervals):
         yield fenced(pictures(intervals, _STRIP_COLUMNS))
@@ -156,13 +158,13 @@ def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
     """Return the cells of a row that are too wide for the table, as one item for the list below the table; "" for
     none."""
     name, lower = blocks.lower_lines(head)
-    told = join(map(inline, (*lower, *wide)), "; ")
-    return join((inline(name), ": ", told)) if told else Md("")
+    told = join_markdown(map(inline_markdown, (*lower, *wide)), "; ")
+    return join_markdown((inline_markdown(name), ": ", told)) if told else Md("")
 
 
 def _stall(one: blocks.StallLine) -> Md:
     causes = " · ".join([*one.causes, *([one.rest] if one.rest else [])])
-    return said("; ".join([f"{one.head}: {causes}", *one.notes]))
+    return markdown_sentence("; ".join([f"{one.head}: {causes}", *one.notes]))
 
 
 # -- markup ------------------------------------------------------------------------------------------------------------
@@ -174,36 +176,36 @@ class Md(str):
     __slots__ = ()
 
 
-def inline(text: Inline) -> Md:
+def inline_markdown(text: Inline) -> Md:
     """Return a text within a line as Markdown."""
     if isinstance(text, str):
-        return said(text)
+        return markdown_sentence(text)
     if isinstance(text, tuple):
-        return join([part if isinstance(part, str) else inline(part) for part in text])
+        return join_markdown([part if isinstance(part, str) else inline_markdown(part) for part in text])
     if isinstance(text, blocks.Bar):
         return Md("█" * round(_BAR * text.share) or "▏")
-    return said(text.text) if isinstance(text, blocks.Interval | blocks.IntervalAxis) else _span(text)
+    return markdown_sentence(text.text) if isinstance(text, blocks.Interval | blocks.IntervalAxis) else _span(text)
 
 
 def _span(one: blocks.Span) -> Md:
     if one.style in ("name", "code") and isinstance(one.text, str):
         return span(one.text)
-    told = inline(one.text)
+    told = inline_markdown(one.text)
     if one.style in ("strong", "badge", "remark"):
         return Md(f"{' ' if one.style == 'remark' else ''}**{told}**")
     if one.style == "origin":
         return Md(f" ({told})")
     if one.style == "time":
         # With seconds a time would look like an emoji's name (:00:).
-        return said(f"{minute(one.more)} UTC")
+        return markdown_sentence(f"{minute(one.more)} UTC")
     if one.style == "few":
         # The mark ~ needs no escape: with blanks around it, it does not strike text through.
         return Md(str(one.text))
     return Md({"aside": ", ", "below": "; "}.get(one.style, "") + told)
 
 
-def said(text: str, limit: int = LONG) -> Md:
-    """Return a sentence or a part of a sentence as Markdown. At the beginning of a line use :func:`line`."""
+def markdown_sentence(text: str, limit: int = LONG) -> Md:
+    """Return a sentence or a part of a sentence as Markdown. At the beginning of a line use :func:`markdown_line`."""
     if isinstance(text, Md):
         return text
     parts, code = list[str](), list[str]()
@@ -218,10 +220,10 @@ def said(text: str, limit: int = LONG) -> Md:
     return Md(" ".join(parts).strip())
 
 
-def line(text: str, limit: int = LONG) -> Md:
+def markdown_line(text: str, limit: int = LONG) -> Md:
     """Return a sentence that begins a line, as Markdown. A dash or a number at the beginning is escaped, because it
     would begin a list."""
-    told = said(text, limit)
+    told = markdown_sentence(text, limit)
     found = _BEGINS_BLOCK.match(told)
     if found is None:
         return told
@@ -238,7 +240,7 @@ def span(text: str, limit: int = LONG) -> Md:
     return Md(f"{fence}{space}{plain}{space}{fence}")
 
 
-def join(parts: Iterable[str], between: str = "") -> Md:
+def join_markdown(parts: Iterable[str], between: str = "") -> Md:
     """Return the parts joined as Markdown, without empty parts. Plain text is escaped. A blank at the beginning or end
     of a part is kept.
     """
@@ -248,19 +250,19 @@ def join(parts: Iterable[str], between: str = "") -> Md:
 def _part(text: str) -> str:
     if isinstance(text, Md):
         return text
-    told = said(text)
+    told = markdown_sentence(text)
     return f"{' ' if text[0] == ' ' else ''}{told}{' ' if text[-1] == ' ' and told else ''}"
 
 
-def heading(level: int, text: str, limit: int = 160) -> Md:
-    told = said(text, limit)
+def markdown_heading(level: int, text: str, limit: int = 160) -> Md:
+    told = markdown_sentence(text, limit)
     # A ``#`` at the end of a heading would be taken as a part of its marks.
     return Md(f"{'#' * level} {told[:-1]}\\#" if told.endswith("#") else f"{'#' * level} {told}")
 
 
 def bullets(items: Iterable[str]) -> Md:
     """Return a Markdown list; "" for no items."""
-    return Md("\n".join(f"- {line(item)}" for item in items if item))
+    return Md("\n".join(f"- {markdown_line(item)}" for item in items if item))
 
 
 def fenced(lines: Iterable[str], language: str = "") -> Md:
@@ -280,11 +282,11 @@ def clean_line(text: str, limit: int = 4_000) -> str:
     return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[:limit]).rstrip()
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
     """Return a Markdown table with aligned columns. ``heads``: the columns' names. ``numbers``: indices of the columns
     that are aligned right."""
     right = frozenset(numbers)
-    cells = [[_cell(said(one)) for one in line] for line in (heads, *rows)]
+    cells = [[_cell(markdown_sentence(one)) for one in line] for line in (heads, *rows)]
     widths = [min(max(3, *map(_wide, column)), _WIDEST_COLUMN) for column in zip(*cells, strict=True)]
 
     def written(line: Sequence[str]) -> str:

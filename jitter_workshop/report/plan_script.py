@@ -51,7 +51,7 @@ exit "$failed"
 """
 
 
-def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
+def script_of_plan(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
     """Return the shell script that can apply and restore the plan.
 
     ``host``: the host's name. ``made``: the date of the plan. Host and date appear only in a comment. ``opened``: the

@@ -28,7 +28,7 @@ WORDS: dict[VerdictWord, str] = {
 }
 
 
-def headline(proof: Proof) -> str:
+def proof_headline(proof: Proof) -> str:
     """Return the first sentence about a proof: its result, without a full stop."""
     said = proof.judgement
     if said is None:

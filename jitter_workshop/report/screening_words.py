@@ -15,7 +15,7 @@ NOT_ENDED = "this screening is running, or it was killed"
 MEAN_OVER_RUNS = "In some of these runs the other settings are on, in others off."
 
 
-def said(screening: Screening, found: ScreeningResult | None) -> str:
+def screening_sentence(screening: Screening, found: ScreeningResult | None) -> str:
     """Return the result of a screening in words. ``found``: the result; None if the screening has no result yet.
     Without a result, return how many pairs of runs have been measured so far.
     """

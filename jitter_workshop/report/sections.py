@@ -81,14 +81,14 @@ from jitter_workshop.report.blocks import (
     StallList,
     Subsection,
     Table,
-    below,
-    code,
-    listed,
-    name,
+    code_span,
+    join_inline,
+    name_span,
+    second_line,
     time,
 )
 from jitter_workshop.report.check_words import MARKS
-from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
+from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided_sentence
 from jitter_workshop.report.proof_words import (
     NO_ROUND,
     NOT_RESTORED,
@@ -235,17 +235,17 @@ _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
-def opening(document: ReportDocument) -> tuple[ReportBlock, ...]:
+def opening_blocks(document: ReportDocument) -> tuple[ReportBlock, ...]:
     """Return the blocks under the title: the summary, and facts about the report itself."""
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
         (HOST_THEN if d.runs and d.host_line else "Host", clean(d.host_line, SENTENCE) or "not known"),
-        ("Session", (name(d.session_name), " ", code(d.session_id, LABEL))),
+        ("Session", (name_span(d.session_name), " ", code_span(d.session_id, LABEL))),
     ]
     if stamps:
         ends = dict.fromkeys((stamps[0], stamps[-1]))
-        facts.append(("Measured", listed([time(stamp) for stamp in ends], " to ")))
+        facts.append(("Measured", join_inline([time(stamp) for stamp in ends], " to ")))
     facts.append(("Written", (time(d.made_at), f" by jitter-workshop {clean(d.tool_version, SHORT)}")))
     found: list[ReportBlock] = [Bullets(tuple(_summary(d)), summary=True), Facts(tuple(facts))]
     if d.recorded:
@@ -258,7 +258,7 @@ def opening(document: ReportDocument) -> tuple[ReportBlock, ...]:
 def sections(document: ReportDocument) -> Iterator[Section]:
     """Yield all sections of a report except the last one, in the order of a reader's questions."""
     d = document
-    links = {run.id: Span("link", name(run.label or run.id, LABEL), f"run-{n}") for n, run in enumerate(d.runs, 1)}
+    links = {run.id: Span("link", name_span(run.label or run.id, LABEL), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:
         heats = heat_charts(d)
         how = (Paragraph(HOW_HEAT, "how"),) if heats else ()
@@ -280,7 +280,7 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     yield Section("host", "Host", tuple(map(_host, d.hosts)) or (_not_known(d, "hosts"),))
 
 
-def about(document: ReportDocument, raw: Sequence[ReportBlock]) -> Section:
+def section_on_report(document: ReportDocument, raw: Sequence[ReportBlock]) -> Section:
     """Return the last section of a report, which describes the report itself. ``raw``: blocks about the raw data, which
     differ between output formats."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
@@ -314,7 +314,7 @@ def _summary(document: ReportDocument) -> Iterator[Inline]:
         subject, (before, _, after) = waiting.pop(number), parts[number]
         judged = document.proofs[number].judgement
         badge: tuple[Inline, ...] = (_verdict_badge(judged.headline.verdict), " ") if judged is not None else ()
-        link = Span("link", name(subject, LABEL), _proof_id(number))
+        link = Span("link", name_span(subject, LABEL), _proof_id(number))
         yield (*badge, before, link, f": {clean(after, PARAGRAPH)}")
 
 
@@ -380,7 +380,7 @@ def _curve(curve: PercentileCurve) -> Cells:
     marks = of_count(curve.count)
     values = (_few(curve_value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
-    return ((name(curve.label, LABEL), *origin), *values, nice_ns(last), f"{curve.count:,}")
+    return ((name_span(curve.label, LABEL), *origin), *values, nice_ns(last), f"{curve.count:,}")
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
@@ -402,7 +402,7 @@ def _verdicts(document: ReportDocument) -> Iterator[ReportBlock]:
         commands = any(row.confidence != CONFIDENCE for row in rows)
         yield Paragraph(f"{HOW_VERDICTS} {HOW_COMMANDS}" if commands else HOW_VERDICTS, "how")
     for number, proof in enumerate(document.proofs):
-        yield Subsection(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
+        yield Subsection(name_span(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
     if document.screenings:
         yield Paragraph(HOW_SCREENED, "how")
     for screening in document.screenings:
@@ -421,7 +421,7 @@ def _proof(proof: Proof) -> Iterator[ReportBlock]:
     else:
         head = clean(judged.headline.text + disturbances(proof), PARAGRAPH)
         yield Paragraph((_verdict_badge(judged.headline.verdict), " ", head), "verdict")
-    yield Paragraph(listed(list(_made(proof)), " · "), "dim")
+    yield Paragraph(join_inline(list(_made(proof)), " · "), "dim")
     if proof.stopped:
         yield Paragraph(f"Ended early: {clean(proof.stopped, SENTENCE)}.", "attention")
     if judged is not None:
@@ -430,7 +430,9 @@ def _proof(proof: Proof) -> Iterator[ReportBlock]:
     if proof.notes:
         yield Bullets(tuple(clean(note, PARAGRAPH) for note in proof.notes))
     if proof.changes:
-        rows = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, SENTENCE)) for c in proof.changes)
+        rows = tuple(
+            (code_span(c.path), code_span(c.before), code_span(c.after), clean(c.why, SENTENCE)) for c in proof.changes
+        )
         columns = tuple(map(Column, ("path", "without", "with", "why")))
         caption = f"Written in each round of {clean(proof.subject, LABEL)}: {many(len(rows), 'write')}"
         if proof.subject == PLACEMENT:
@@ -449,7 +451,7 @@ def _made(proof: Proof) -> Iterator[Inline]:
 def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
     """Yield what was measured in a proof or screening, and when, as parts of a sentence."""
     if one.command:
-        yield ("command ", code(quoted_command(one.command)), f", {clean(measure_name(one.metric), ID)} compared")
+        yield ("command ", code_span(quoted_command(one.command)), f", {clean(measure_name(one.metric), ID)} compared")
     yield clean(one.workload, WORD) + (f", preset {clean(one.preset, WORD)}" if one.preset else "")
     yield ("from ", time(one.started_at), " to ", time(one.ended_at))
 
@@ -496,7 +498,13 @@ def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Ite
         yield Paragraph(f"{told}:", "attention")
         yield Bullets(
             tuple(
-                (code(c.path), f": {clean(c.reason, SENTENCE)}; expected ", code(c.expected), ", found ", code(c.found))
+                (
+                    code_span(c.path),
+                    f": {clean(c.reason, SENTENCE)}; expected ",
+                    code_span(c.expected),
+                    ", found ",
+                    code_span(c.found),
+                )
                 for c in left_alone
             )
         )
@@ -507,7 +515,7 @@ def _restored(told: str, restored: bool, left_alone: Sequence[LeftAlone]) -> Ite
 def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
     yield Paragraph(Span("strong", clean(one.text, MESSAGE)), "verdict")
     done = many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")
-    yield Paragraph(listed([done, *_how(one), f"seed {one.seed}"], " · "), "dim")
+    yield Paragraph(join_inline([done, *_how(one), f"seed {one.seed}"], " · "), "dim")
     if one.stopped:
         yield Paragraph(f"Ended early: {clean(one.stopped, SENTENCE)}.", "attention")
     if one.ranked:
@@ -520,7 +528,7 @@ def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
         )
         rows = tuple(
             (
-                name(row.setting, LABEL),
+                name_span(row.setting, LABEL),
                 _verdict_badge(row.verdict) if row.verdict != "cannot_tell" else result_word(row),
                 ratio_text(row.ratio),
                 Interval(row, axis, span_told(row.low, row.high)),
@@ -535,7 +543,9 @@ def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
     if out or one.notes:
         yield Bullets((*out, *(clean(note, PARAGRAPH) for note in one.notes)))
     if one.changes:
-        writes = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, SENTENCE)) for c in one.changes)
+        writes = tuple(
+            (code_span(c.path), code_span(c.before), code_span(c.after), clean(c.why, SENTENCE)) for c in one.changes
+        )
         heads = tuple(map(Column, ("path", "without", "with", "why")))
         yield Table("", f"The writes of all settings: {many(len(writes), 'write')}", heads, writes, most=0)
 
@@ -553,7 +563,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Subsection:
     blocks += [Bullets(tuple(clean(text, SENTENCE) for text in items))] if items else []
     if one.report is not None and one.report.worst:
         blocks += [Paragraph(f"The worst stalls ({AT})."), StallList(tuple(map(_stall, one.report.worst)))]
-    run = links.get(one.run, code(one.run, LABEL))
+    run = links.get(one.run, code_span(one.run, LABEL))
     return Subsection((run, Span("aside", EVIDENCE[one.evidence])), tuple(blocks), "culprits")
 
 
@@ -580,7 +590,7 @@ def _causes(report: EvidenceReport) -> ReportBlock:
 
 def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cells:
     cells: list[Inline] = [
-        name(cause_words.named(cause, NAME)),
+        name_span(cause_words.cause_name(cause, NAME)),
         nice_ns(cause.total_ns),
         Bar(cause.total_ns / most),
         f"{cause.count:,}",
@@ -632,7 +642,9 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
         blocks.append(Facts((("Asked", asked), ("Named", "nothing: the question was skipped"))))
     if one.runs:
         runs = list(one.runs.items())[:_MOST_SLOTS]
-        said = listed([(f"{clean(slot, SHORT)}: ", links.get(ident, code(ident, LABEL))) for slot, ident in runs])
+        said = join_inline(
+            [(f"{clean(slot, SHORT)}: ", links.get(ident, code_span(ident, LABEL))) for slot, ident in runs]
+        )
         blocks.append(Paragraph(("Runs: ", said)))
     if one.comparison_text:
         blocks.append(Paragraph(clean(one.comparison_text, MESSAGE)))
@@ -651,7 +663,7 @@ def _guess(one: ReportedChapter) -> Facts:
         if one.outcome.near is not None:
             told += [" ", Span("badge", "near" if one.outcome.near else "far", "plain")]
         if one.outcome.explanation:
-            told.append(below(clean(one.outcome.explanation, MESSAGE)))
+            told.append(second_line(clean(one.outcome.explanation, MESSAGE)))
         rows.append(("Recorded" if one.rehearsed else "Measured", tuple(told)))
     return Facts(tuple(rows))
 
@@ -664,7 +676,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     if not one.source:
         said = "The evidence is no longer available."
     elif one.most is None:
-        said = undecided(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
+        said = undecided_sentence(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
     else:
         most, other = label(one.most.kind, one.most.name), "" if one.most == one.chosen else chosen
         said = (
@@ -722,20 +734,20 @@ def _change(one: ReportedChange) -> Cells:
     fate: list[Inline] = [Span("strong", FATES[one.fate])]
     fate += [" ", time(one.fate_at)] if one.fate_at else []
     told = clean(one.text, SENTENCE).removeprefix(f"{FATES[one.fate]}: ")
-    fate += [below(told)] if told else []
-    back: list[Inline] = [code(one.read_back)]
+    fate += [second_line(told)] if told else []
+    back: list[Inline] = [code_span(one.read_back)]
     if one.read_back is not None and one.after is not None and one.read_back != one.after:
         back.append(Span("remark", "differs from the written value"))
     source = f", in chapter {clean(one.chapter, ID)}" if one.chapter else ""
-    setting = (clean(one.tunable, LABEL), below(time(one.at), source))
-    return (setting, code(one.path, PATH), code(one.before), code(one.after), tuple(back), tuple(fate))
+    setting = (clean(one.tunable, LABEL), second_line(time(one.at), source))
+    return (setting, code_span(one.path, PATH), code_span(one.before), code_span(one.after), tuple(back), tuple(fate))
 
 
 def _event(one: HostEvent) -> Cells:
     what = "applied" if one.did == "applied" else FATES[one.did]
     what += ", kept until restore" if one.kept else ""
-    change = (code(one.before), " → ", code(one.after))
-    cells = (time(one.at, seconds=True), what, clean(one.tunable, LABEL), code(one.path, PATH), change)
+    change = (code_span(one.before), " → ", code_span(one.after))
+    cells = (time(one.at, seconds=True), what, clean(one.tunable, LABEL), code_span(one.path, PATH), change)
     return (*cells, clean(one.reason, SENTENCE))
 
 
@@ -789,11 +801,11 @@ def _standing(check: CheckState | None) -> tuple[str, str | None] | None:
 
 def _moment(head: str, snapshot: Snapshot) -> Column:
     hot = f", hot {CpuSet(snapshot.hot_cpus)}" if snapshot.hot_cpus else ""
-    return Column((head, below(time(snapshot.at), hot)), brief=True)
+    return Column((head, second_line(time(snapshot.at), hot)), brief=True)
 
 
 def _check(one: CheckState) -> Inline:
-    return (clean(one.title), below(code(one.id, ID)))
+    return (clean(one.title), second_line(code_span(one.id, ID)))
 
 
 def _state(check: CheckState | None) -> Inline:
@@ -801,9 +813,9 @@ def _state(check: CheckState | None) -> Inline:
         return "not looked at"
     mark, word, _ = MARKS[check.state]
     found: list[Inline] = [Span("badge", f"{mark} {word}", f"state-{check.state}")]
-    found += [" ", code(check.value)] if check.value is not None else []
-    found += [" → ", code(check.wanted)] if check.state == "improve" and check.wanted is not None else []
-    found += [below(clean(check.reason, SENTENCE))] if check.reason else []
+    found += [" ", code_span(check.value)] if check.value is not None else []
+    found += [" → ", code_span(check.wanted)] if check.state == "improve" and check.wanted is not None else []
+    found += [second_line(clean(check.reason, SENTENCE))] if check.reason else []
     return tuple(found)
 
 
@@ -814,7 +826,7 @@ def _still_open(document: ReportDocument) -> Iterator[ReportBlock]:
     for kind, word in KINDS.items():
         points = [point for point in document.still_open if point.kind == kind]
         if points:
-            items = tuple((Span("strong", name(p.title)), f": {clean(p.text, PARAGRAPH)}") for p in points)
+            items = tuple((Span("strong", name_span(p.title)), f": {clean(p.text, PARAGRAPH)}") for p in points)
             yield Subsection(f"{capital(word)}: {len(points):,}", (Bullets(items, most=LONG),))
 
 
@@ -823,11 +835,11 @@ def _host(host: HostSummary) -> Subsection:
     for field in fields(host):
         if field.name in _FACTS:
             value, why = _fact(field.name, getattr(host, field.name)), clean(host.notes.get(field.name, ""), SENTENCE)
-            rows.append((_FACTS[field.name], (code(value, PATH), *((below(why),) if why else ()))))
+            rows.append((_FACTS[field.name], (code_span(value, PATH), *((second_line(why),) if why else ()))))
     columns = (Column("", brief=True), Column("value", brief=True))
     table = Table("host", f"Host {clean(host.name)}", columns, tuple(rows))
     recorded = (Span("origin", "recorded: nothing was measured on this host"),) if host.recorded else ()
-    return Subsection((name(host.name), *recorded), (table,))
+    return Subsection((name_span(host.name), *recorded), (table,))
 
 
 def _fact(field: str, value: object) -> str | None:
@@ -877,10 +889,10 @@ def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     role = f" · {clean(run.role, LINE)}" if run.role else ""
     remarks = clean("; ".join(_remarks(run)), MESSAGE)
-    head = (name(run.label or run.id, LABEL), below(code(run.id, ID), role))
+    head = (name_span(run.label or run.id, LABEL), second_line(code_span(run.id, ID), role))
     preset = f", {clean(run.preset, WORD)}" if run.preset else ""
     how = f"{clean(run.workload, WORD)}{preset}, placement {clean(run.placement, WORD)}"
-    moment = below(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")
+    moment = second_line(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")
     values = (
         _few(_percentiles(run).get(p), marks.get(p, ""), _support(behind.get(p), marks.get(p, ""))) for p in known
     )

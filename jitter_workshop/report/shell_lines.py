@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:,+@%-]+")
 _SETS = "/sys/fs/cgroup/cpuset"
 
 
-def line(change: Change) -> str:
+def shell_line(change: Change) -> str:
     """Return the line of shell that makes a change; "" if no line can make it."""
     kind, path, value = change.kind, _word(change.path), change.after
     task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
@@ -63,7 +63,7 @@ def line(change: Change) -> str:
     return ""
 
 
-def together(changes: Sequence[Change]) -> str:
+def move_tasks_line(changes: Sequence[Change]) -> str:
     """Return one shell line that moves the tasks of several changes to one cgroup v1 set. All changes must name this
     set. If a task has already ended, the shell goes on with the next task.
     """
@@ -74,7 +74,7 @@ def together(changes: Sequence[Change]) -> str:
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
     """Return (old set, new set) for a change that moves a task; None for any other change. Changes with the same two
-    sets can share one line (:func:`together`)."""
+    sets can share one line (:func:`move_tasks_line`)."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 

@@ -66,7 +66,7 @@ CONTRASTS = """
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "rich.html"
-    path.write_text(html.render(madereports.rich(), None), encoding="utf-8")
+    path.write_text(html.html_page(madereports.rich(), None), encoding="utf-8")
     return path
 
 

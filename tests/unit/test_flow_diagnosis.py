@@ -187,10 +187,10 @@ def test_the_report_has_the_named_cause_and_the_evidence(workshop: FakeWorkshop,
     assert (told.chosen.kind, told.chosen.ns) == (named.kind, named.total_ns or 0)
     assert (told.most.kind if told.most else None) == ("task" if traced else "tasks")
     assert (told.stalled_ns, told.unknown_ns) == (seen.stalled_ns, seen.unknown_ns)
-    text = markdown.render(build(subject_of(workshop)), {})
+    text = markdown.markdown_text(build(subject_of(workshop)), {})
     assert words.verdict(found, seen, walk.chapter, workshop.course)[0].replace("*", "") in text.replace("\\", "")
     # The name of the task is private, as in the causes of the run.
-    assert "evil" not in markdown.render(for_others(build(subject_of(workshop))), {})
+    assert "evil" not in markdown.markdown_text(for_others(build(subject_of(workshop))), {})
 
 
 def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorkshop) -> None:
@@ -202,7 +202,7 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     told = build(subject_of(workshop)).chapters[0].diagnosis
     assert told is not None
     assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
-    assert "no longer available" in markdown.render(build(subject_of(workshop)), {})
+    assert "no longer available" in markdown.markdown_text(build(subject_of(workshop)), {})
 
 
 def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: FakeWorkshop) -> None:
@@ -218,7 +218,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     (told,) = document.chapters
     assert (told.diagnosis, told.skipped) == (None, True)
     assert not told.emulated
-    assert "the question was skipped" in markdown.render(document, {})
+    assert "the question was skipped" in markdown.markdown_text(document, {})
     walk.go("diagnose")
     walk.diagnosis.answer(read(walk).suspects[0].id)
     walk.go("again")
@@ -372,7 +372,7 @@ def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> No
         assert told.diagnosis is not None
         assert told.diagnosis.threads == seen.threads
         told = dataclasses.replace(told, diagnosis=dataclasses.replace(told.diagnosis, threads=threads))
-        text = markdown.render(dataclasses.replace(document, chapters=(told,)), {})
+        text = markdown.markdown_text(dataclasses.replace(document, chapters=(told,)), {})
         assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", text)
 
 

@@ -36,7 +36,7 @@ from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
-from jitter_workshop.report.markdown import render
+from jitter_workshop.report.markdown import markdown_text
 from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.figures import KnownRun, figure_with_id
 from tests.bench.course_runs import without_names
@@ -341,7 +341,7 @@ def test_a_skipped_question_about_an_emulated_run_asks_for_no_time_in_the_report
     assert (told.skipped, told.emulated) == (True, True)
     for emulated, asked in ((True, "Which cause came most often"), (False, "Who took most of the time")):
         changed = tuple(replace(one, emulated=emulated) for one in document.chapters)
-        assert asked in render(replace(document, chapters=changed), {})
+        assert asked in markdown_text(replace(document, chapters=changed), {})
 
 
 def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
@@ -353,7 +353,7 @@ def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
     found = walk.diagnosis.answer(least.id)
     assert found.right is False
     assert f"; {least.label} came less often." in words.judged(found, seen, walk.chapter, workshop.course)
-    text = render(build(subject_of(workshop)), {})
+    text = markdown_text(build(subject_of(workshop)), {})
     for told in ("The recorded counters", "came most often", "Which cause came most often", "QEMU"):
         assert told in text
     equal = replace(seen, suspects=tuple(replace(one, count=7) for one in seen.suspects))
@@ -409,7 +409,7 @@ def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorks
     (chapter,) = document.chapters
     assert chapter.diagnosis is not None
     assert chapter.diagnosis.recorded.startswith("measured on")
-    text = render(document, {})
+    text = markdown_text(document, {})
     for told in ("The recorded trace", "The first run was not made here", "Recorded"):
         assert told in text
     assert "**Measured**" not in text

@@ -20,7 +20,7 @@ from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host import status
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import plan_script
-from jitter_workshop.report.check_words import explained
+from jitter_workshop.report.check_words import explain_check
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.registry import parse_wanted
@@ -106,7 +106,7 @@ def test_every_check_of_each_can_be_explained(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert [one.id for one in checkup.checks] == [one.id for one in registry.tunables()]
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
-        text = written(status.page(check, explained(tunable, check, checkup.host), True, 80))
+        text = written(status.page(check, explain_check(tunable, check, checkup.host), True, 80))
         assert tunable.id in text, tunable.id
         assert all(line.isprintable() for line in text.split("\n")), tunable.id
 
@@ -118,7 +118,7 @@ def test_a_plan_of_each_is_drawn_and_told(looked: Look, name: str) -> None:
     improvable = {one.id for one in looked(name).checks if one.state == "improve"}
     assert planned <= improvable
     assert ("governor" in planned) is (name != "lab-tuned")
-    script = plan_script.render(drawn.plan, "lab", "today")
+    script = plan_script.script_of_plan(drawn.plan, "lab", "today")
     for change in drawn.plan.changes:
         assert change.before != change.after or kind_of(change.kind).always, change
         task = re.fullmatch(r"\w+\((\d+)@(\d+)\)", change.path)

@@ -254,14 +254,14 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
         "In 4 of 16 blocks, the longest time is at least ten times as long as in the median block. "
         "These blocks begin at 0 s, 1.2 s, 2.4 s, 3.6 s."
     )
-    page = html.render(document, None)
+    page = html.html_page(document, None)
     drawn = f'id="chart-{len(document.overlays) + 1}"'
     assert drawn in page
     assert "When the long values came: loud one" in page
     assert f"x-chart-{len(document.overlays) + 1}.svg" in text
     assert "When the long values came: loud one" in text["x.md"].decode()
     assert private.heats == document.heats
-    assert "loud one" not in html.render(private, None)
+    assert "loud one" not in html.html_page(private, None)
 
 
 def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
         assert build(subject_of(opened, runs=opened.session.runs)).matrix is None
     assert document.matrix == dataclasses.replace(whole, host={})
     number = len(document.overlays) + 1
-    page, text = html.render(document, None), written["x.md"].decode()
+    page, text = html.html_page(document, None), written["x.md"].decode()
     assert f'id="chart-{number}"' in page
     assert f"](x-chart-{number}.svg)" in text
     assert written[f"x-chart-{number}.svg"].startswith(b"<svg")
@@ -293,7 +293,7 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
     assert private.matrix is not None
     assert private.matrix.one_way_ns == whole.one_way_ns
     assert private.matrix.topology == ""
-    assert "our lab03" not in html.render(private, None)
+    assert "our lab03" not in html.html_page(private, None)
 
 
 def build_one(opened: OpenSession, make_run: MakeRun) -> ReportDocument:
@@ -401,7 +401,7 @@ def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable
     finally:
         workshop.close()
     assert document.recorded
-    text = markdown.render(document, {})
+    text = markdown.markdown_text(document, {})
     top, _, _ = text.partition("\n## ")
     assert top.lower().count("nothing was measured") == 1
     assert text.count("This report is about a recorded host") == 1

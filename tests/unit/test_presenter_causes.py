@@ -26,7 +26,15 @@ from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, misfits, named, without
+from jitter_workshop.report.cause_words import (
+    NONE_LATE,
+    SAME,
+    cause_name,
+    cause_words,
+    in_time,
+    misfit_sentence,
+    without,
+)
 from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -143,21 +151,21 @@ def test_tasks_whose_switch_was_not_reported_are_named() -> None:
     report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
     assert report.unreported == {"other": 1}
     many = replace(report, unbalanced=39, unknown_ns=None, unreported={"a": 20, "b\x1b": 10, "c": 8, "d": 1})
-    assert misfits(many) == (
+    assert misfit_sentence(many) == (
         "39 times the kernel did not report that one of the tasks a, b and 2 other tasks left the CPU."
     )
     # An event of another sort is missing, too: then no task is named.
-    assert misfits(replace(many, unbalanced=40)).startswith("40 events did not fit the earlier events.")
-    assert misfits(replace(many, unbalanced=0)) == ""
+    assert misfit_sentence(replace(many, unbalanced=40)).startswith("40 events did not fit the earlier events.")
+    assert misfit_sentence(replace(many, unbalanced=0)) == ""
 
 
 def test_several_threads_of_a_name_are_told_within_the_column() -> None:
     one = Cause("task", HOSTILE, 1, 1, 1, 1.0, 0, threads=1_234)
-    said = named(one, 30)
+    said = cause_name(one, 30)
     assert len(said) <= 30
     assert said.endswith(" (1,234 threads)")
     assert "\x1b" not in said
-    assert "thread" not in named(Cause("task", "python", 1, 1, 1, 1.0, 0), 30)
+    assert "thread" not in cause_name(Cause("task", "python", 1, 1, 1, 1.0, 0), 30)
 
 
 def test_candidates_are_told_where_there_is_a_gap_without_an_event() -> None:

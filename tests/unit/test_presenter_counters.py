@@ -17,7 +17,7 @@ from jitter_workshop.model.run import AT, Counter, Run
 from jitter_workshop.presenter.runs.causes import explained
 from jitter_workshop.presenter.runs.counters import by_hand, level, stalls, to_ask_for
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.cause_words import verdict
+from jitter_workshop.report.cause_words import time_taken_sentences
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run
 
@@ -80,7 +80,7 @@ def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
     ],
 )
 def test_the_sentence_claims_only_as_much_as_the_counters_allow(how: dict[str, Any], words: str) -> None:
-    said = " ".join(verdict(report(**how)))
+    said = " ".join(time_taken_sentences(report(**how)))
     assert words in said
     assert "Counters do not show which task" in said
 
@@ -88,7 +88,7 @@ def test_the_sentence_claims_only_as_much_as_the_counters_allow(how: dict[str, A
 @given(st.integers(0, 10**12), st.integers(0, 10**9))
 def test_another_cause_is_named_only_if_the_stalls_exceed_the_counted_wait(waited_ns: int, stolen: int) -> None:
     found = report(waited_ns=waited_ns, stolen=float(stolen))
-    claims_a_rest = "another cause, which is not counted" in " ".join(verdict(found))
+    claims_a_rest = "another cause, which is not counted" in " ".join(time_taken_sentences(found))
     assert claims_a_rest is (found.stalled_ns > waited_ns)
 
 

@@ -13,7 +13,7 @@ from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.presenter.proofs import proof as proof_view
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html
-from jitter_workshop.report.proof_words import headline
+from jitter_workshop.report.proof_words import proof_headline
 from tests import madereports
 from tests.madeproofs import CHANGE, make_proof
 
@@ -63,10 +63,10 @@ def test_the_words_come_first() -> None:
 def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: str) -> None:
     quiet = make_proof(ratio=0.1)
     proof = dataclasses.replace(quiet, disturbed=disturbed)
-    assert headline(proof) == headline(quiet) + said
+    assert proof_headline(proof) == proof_headline(quiet) + said
     for text in (verdict(proof, 400), listed([proof], 400)):
         assert ("disturbed by other tasks)." in text) == bool(said)
-    page = html.render(dataclasses.replace(madereports.bare(), proofs=(proof,)), None)
+    page = html.html_page(dataclasses.replace(madereports.bare(), proofs=(proof,)), None)
     assert ("disturbed by other tasks" in page) == bool(said)
     assert ("disturbed by other tasks" in proof_view.remembered(proof)) == bool(said)
 

@@ -12,7 +12,7 @@ from jitter_workshop.model.screening import Screening, ScreeningPlan
 from jitter_workshop.presenter.proofs.screening import cost, listed, restored, shown
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html, markdown
-from jitter_workshop.report.screening_words import said
+from jitter_workshop.report.screening_words import screening_sentence
 from jitter_workshop.stats.screening import screening_result
 from tests import madereports
 from tests.madescreenings import SimulatedHost, blank, screened
@@ -31,7 +31,7 @@ def reported(screening: Screening) -> ReportedScreening:
         ReportedScreening,
         screening,
         measure=found.measure,
-        text=said(screening, found),
+        text=screening_sentence(screening, found),
         ranked=found.ranked,
         chosen=tuple(screening.settings[n] for n in screening.chosen),
     )
@@ -111,7 +111,7 @@ def test_a_setting_that_another_program_changed_is_named_on_the_screen_and_in_th
     left = LeftAlone("thp", "/sys/thp", "always", "never", "another value was set")
     screening = dataclasses.replace(made(), command=(), left_alone=(left,))
     one = reported(screening)
-    page = html.render(dataclasses.replace(madereports.bare(), screenings=(one,)), None)
+    page = html.html_page(dataclasses.replace(madereports.bare(), screenings=(one,)), None)
     for text in (page, text_of(screening, 120)):
         assert "changed since" in text
         assert "/sys/thp" in text
@@ -123,11 +123,11 @@ def test_a_report_has_its_result_its_table_and_no_claim_of_a_proof() -> None:
     screening = dataclasses.replace(made(), command=(), notes=("a note <b>",))
     one = reported(screening)
     document = dataclasses.replace(madereports.bare(), screenings=(one,))
-    page = html.render(document, None)
+    page = html.html_page(document, None)
     assert "Which of 12 settings matter" in page
     assert "setting-3" in page
     assert "a note &lt;b&gt;" in page
     assert "Nothing was proven" not in page
-    text = markdown.render(document, {})
+    text = markdown.markdown_text(document, {})
     assert "Which of 12 settings matter" in text
     assert "├" in text

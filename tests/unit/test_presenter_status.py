@@ -204,12 +204,12 @@ def parse_metrics(text: str) -> dict[str, dict[str, int]]:
 
 @given(st.lists(checks, max_size=5, unique_by=lambda c: c.id), st.sets(st.integers(0, 511), max_size=4))
 def test_metrics_can_be_read_by_a_strict_parser(found: list[Assessment], hot: set[int]) -> None:
-    metrics = parse_metrics(prometheus.render(found, sorted(hot)))
+    metrics = parse_metrics(prometheus.metrics_text(found, sorted(hot)))
     assert sum(metrics["jitter_workshop_check"].values()) == len(found)
     assert len(metrics["jitter_workshop_check"]) == 4 * len(found)
     assert sum(metrics["jitter_workshop_checks"].values()) == len(found)
     assert len(metrics["jitter_workshop_hot_cpu"]) == len(hot)
-    assert prometheus.render(found, sorted(hot)) == prometheus.render(list(reversed(found)), sorted(hot))
+    assert prometheus.metrics_text(found, sorted(hot)) == prometheus.metrics_text(list(reversed(found)), sorted(hot))
 
 
 def test_labels_are_escaped() -> None:

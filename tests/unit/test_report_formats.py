@@ -256,7 +256,7 @@ def test_names_are_apart_short_and_plain(given_labels: list[tuple[str, str]]) ->
 
 
 def test_an_ending_of_two_parts_is_taken_off() -> None:
-    assert common.beside("a.pyperf.json", "x", ".pyperf.json") == "a-x.pyperf.json"
+    assert common.name_beside("a.pyperf.json", "x", ".pyperf.json") == "a-x.pyperf.json"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_an_ending_of_two_parts_is_taken_off() -> None:
     [("a.md", "a-x.svg"), ("dir.d/a", "dir.d/a-x.svg"), ("a.b.md", "a.b-x.svg"), (".md", ".md-x.svg")],
 )
 def test_names_of_files_beside(name: str, wanted: str) -> None:
-    assert common.beside(name, "x", ".svg") == wanted
+    assert common.name_beside(name, "x", ".svg") == wanted
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**10), st.integers(1, 10**6)), min_size=1, max_size=40))
@@ -274,7 +274,7 @@ def test_rows_rise_to_the_last_sample_and_agree_with_the_percentiles(values: lis
         histogram.record_value(value, count)
     bins = hg.non_zero(histogram)
     total = sum(b.samples for b in bins)
-    found = list(formats_hgrm.rows(bins, [50.0, 99.0, 99.9]))
+    found = list(formats_hgrm.percentile_rows(bins, [50.0, 99.0, 99.9]))
     levels = [level for _, level, _ in found]
     assert levels == sorted(set(levels))
     assert {50.0, 99.0, 99.9} <= set(levels)
@@ -288,7 +288,7 @@ def test_rows_rise_to_the_last_sample_and_agree_with_the_percentiles(values: lis
 
 @given(st.integers(1, 2**62))
 def test_counts_beyond_all_measure_end(samples: int) -> None:
-    rows = list(formats_hgrm.rows([hg.Bin(1, 1, samples), hg.Bin(2, 2, 1)]))
+    rows = list(formats_hgrm.percentile_rows([hg.Bin(1, 1, samples), hg.Bin(2, 2, 1)]))
     assert rows[-1] == (2, 100.0, samples + 1)
     assert len(rows) < 1_000
 

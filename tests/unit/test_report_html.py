@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.report import html
-from jitter_workshop.report.blocks import Column, Span, Table, code, name
-from jitter_workshop.report.html import Html, block, inline, shown, tag
+from jitter_workshop.report.blocks import Column, Span, Table, code_span, name_span
+from jitter_workshop.report.html import Html, block_html, escaped_html, inline_html, tag
 from jitter_workshop.report.sections import NOTHING_PROVEN
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.comparison import measure_name
@@ -87,7 +87,7 @@ def document() -> ReportDocument:
 
 @pytest.fixture(scope="module")
 def page(document: ReportDocument) -> str:
-    return html.render(document, None)
+    return html.html_page(document, None)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_its_figures_are_those_of_the_document(parsed: Parsed, document: ReportD
 
 def test_a_verdict_says_no_more_than_its_data(document: ReportDocument) -> None:
     """Each badge is the judgement's own word, and what was not judged has none."""
-    page = html.render(document, None)
+    page = html.html_page(document, None)
     for number, proof in enumerate(document.proofs, 1):
         part = page.split(f'id="proof-{number}"')[1].split("</section>")[0]
         badges = re.findall(r'class="badge ([a-z-]+)"', part)
@@ -194,11 +194,11 @@ def test_recorded_and_published_data_are_marked(page: str) -> None:
     assert "published 2015" in page
     assert "recorded: nothing was measured on this host" in page
     assert "Done on a recording" in page
-    assert "about a recorded host (a recorded laptop)" in html.render(madereports.bare(), None)
+    assert "about a recorded host (a recorded laptop)" in html.html_page(madereports.bare(), None)
 
 
 def test_an_unknown_part_has_its_reason() -> None:
-    text = Parsed(html.render(madereports.bare(), None)).text
+    text = Parsed(html.html_page(madereports.bare(), None)).text
     assert "Status before: this session is older" in text
     assert "Status after: the host cannot be read." in text
     assert NOTHING_PROVEN in text
@@ -207,11 +207,11 @@ def test_an_unknown_part_has_its_reason() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_a_hostile_name_stays_where_it_is(hostile: str, page: str) -> None:
-    quiet = Parsed(html.render(_renamed("plain"), None))
-    found = Parsed(html.render(_renamed(hostile), None))
+    quiet = Parsed(html.html_page(_renamed("plain"), None))
+    found = Parsed(html.html_page(_renamed(hostile), None))
     assert [(e, sorted(a)) for e, a in found.elements] == [(e, sorted(a)) for e, a in quiet.elements]
     assert clean(hostile, 40).removesuffix("…") in found.text
-    raw = html.render(_renamed(hostile), None)
+    raw = html.html_page(_renamed(hostile), None)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", raw)
     assert len(raw) < 60_000
 
@@ -246,7 +246,7 @@ def test_any_name_stays_where_it_is(label: str) -> None:
     document = dataclasses.replace(
         madereports.bare(), title="t " + label, session_name=label, summary=("s " + label,), imports=("i " + label,)
     )
-    found = Parsed(html.render(document, None))
+    found = Parsed(html.html_page(document, None))
     assert {element for element, _ in found.elements} <= ALLOWED
     assert clean(label, 80) in " ".join(found.text.split())
 
@@ -254,8 +254,8 @@ def test_any_name_stays_where_it_is(label: str) -> None:
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_text_never_becomes_markup(text: str, other: str) -> None:
     table = Table(other, other, (Column(text), Column(other)), ((text, Span("few", text, other)),), anchor=other)
-    spans = map(inline, (name(text), code(text), Span("time", text, other), Span("badge", text, other)))
-    made: Iterable[Html] = (shown(text), *spans, tag("p", text, title=other), block(table))
+    spans = map(inline_html, (name_span(text), code_span(text), Span("time", text, other), Span("badge", text, other)))
+    made: Iterable[Html] = (escaped_html(text), *spans, tag("p", text, title=other), block_html(table))
     known = {"p", "bdi", "code", "time", "span", "div", "table", "caption", "thead", "tbody", "tr", "th", "td"}
     for one in made:
         plain = Parsed(one)

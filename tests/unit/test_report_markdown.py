@@ -17,9 +17,9 @@ from jitter_workshop.model.report import ReportDocument, ReportedChange
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report import markdown as md
 from jitter_workshop.report import markdown as page
-from jitter_workshop.report.blocks import Facts, name
+from jitter_workshop.report.blocks import Facts, name_span
 from jitter_workshop.report.proof_words import NO_ROUND
-from jitter_workshop.report.sections import opening
+from jitter_workshop.report.sections import opening_blocks
 from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
 
@@ -49,7 +49,7 @@ PLAIN = {"paragraph_open", "inline", "text", "code_inline", "text_special", "par
 
 @given(st.text(max_size=60) | st.text(alphabet="`*_[]()<>#|~\\&;:@!$-+=1.x \n\t", max_size=40))
 def test_a_sentence_is_shown_as_it_is_and_makes_no_markup(text: str) -> None:
-    told = md.line(text)
+    told = md.markdown_line(text)
     assert "\n" not in told
     assert shown(told).strip() == clean(text, md.LONG)
     assert markup(told) <= PLAIN
@@ -60,15 +60,15 @@ def test_a_sentence_is_shown_as_it_is_and_makes_no_markup(text: str) -> None:
 
 @given(st.text(max_size=60) | st.text(alphabet="`| \\x", min_size=1, max_size=12))
 def test_a_name_is_one_code_span(text: str) -> None:
-    told = md.inline(name(text))
+    told = md.inline_markdown(name_span(text))
     assert [one.content for one in tokens(told) if one.type == "code_inline"] == [called(text)]
     assert markup(told) == PLAIN - {"text", "text_special"}
 
 
 @given(st.lists(st.text(alphabet="`|\\x *_<", min_size=1, max_size=8), min_size=2, max_size=4))
 def test_a_table_keeps_its_cells(texts: list[str]) -> None:
-    names = [md.inline(name(text)) for text in texts]
-    told = md.table(["head"] * len(texts), [names, texts])
+    names = [md.inline_markdown(name_span(text)) for text in texts]
+    told = md.markdown_table(["head"] * len(texts), [names, texts])
     rows = [one for one in PARSER.parse(told) if one.type == "inline"][len(texts) :]
     assert len(rows) == 2 * len(texts)
     for text, cell in zip(texts, rows[: len(texts)], strict=True):
@@ -88,7 +88,7 @@ def test_a_block_of_code_ends_where_it_should(lines: list[str]) -> None:
     "text", ["- x", "+ x", "1. x", "1) x", "# x", "#", "> x", "=====", "---", "***", "___", "0.5 s"]
 )
 def test_no_sentence_begins_a_block(text: str) -> None:
-    assert markup(md.line(text)) <= PLAIN
+    assert markup(md.markdown_line(text)) <= PLAIN
     assert markup(md.bullets([text])) <= PLAIN | {
         "bullet_list_open",
         "bullet_list_close",
@@ -99,16 +99,16 @@ def test_no_sentence_begins_a_block(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["x", "x #", "x ##", "#", "- x", "a `b` c"])
 def test_a_heading_is_one(text: str) -> None:
-    found = [one.type for one in PARSER.parse(md.heading(2, text))]
+    found = [one.type for one in PARSER.parse(md.markdown_heading(2, text))]
     assert found == ["heading_open", "inline", "heading_close"]
-    assert shown(md.heading(2, text)) == text
+    assert shown(md.markdown_heading(2, text)) == text
 
 
 @pytest.mark.parametrize(
     "word", ["@everyone", "x@y.org", "https://a.b", "www.a.b", "#1", "a/b#12", "GH-1", ":tada:", "$x$"]
 )
 def test_a_word_that_github_would_link_stands_in_code(word: str) -> None:
-    told = md.said(f"one {word} two")
+    told = md.markdown_sentence(f"one {word} two")
     assert [one.content for one in tokens(told) if one.type == "code_inline"] == [word]
 
 
@@ -139,7 +139,7 @@ def text() -> str:
 
 def test_the_hosts_line_says_of_which_moment_it_is() -> None:
     def of(document: ReportDocument) -> list[str]:
-        (facts,) = (one for one in opening(document) if isinstance(one, Facts))
+        (facts,) = (one for one in opening_blocks(document) if isinstance(one, Facts))
         return [head for head, _ in facts.rows]
 
     assert of(rich())[0] == "Host, when the newest run was made"
@@ -265,7 +265,7 @@ def test_files_lie_beside_each_other_and_are_linked(tmp_path: Path) -> None:
 
 
 def test_a_session_with_next_to_nothing() -> None:
-    text = page.render(bare(), {})
+    text = page.markdown_text(bare(), {})
     assert "a recorded host (a recorded laptop). It shows the host's settings; nothing was measured.**" in text
     assert "Nothing was proven in this session." in text
     assert "Status before: this session is older" in text
@@ -276,5 +276,5 @@ def test_a_session_with_next_to_nothing() -> None:
 @given(st.text(max_size=200))
 def test_any_title_and_note(text: str) -> None:
     report = dataclasses.replace(bare(), title=text, session_name=text, notes={"before": text, "x": text})
-    told = page.render(report, {})
+    told = page.markdown_text(report, {})
     assert {one.type for one in tokens(told)}.isdisjoint({"html_block", "html_inline", "link_open", "em_open", "image"})

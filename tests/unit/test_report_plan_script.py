@@ -85,7 +85,7 @@ EVERYTHING = plan_of(
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_makes_the_plan_and_restores_it(shell: str, tree: Path) -> None:
-    script = plan_script.render(EVERYTHING, "lab03", "today")
+    script = plan_script.script_of_plan(EVERYTHING, "lab03", "today")
     done = sh(script, "apply", tree, shell)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tree / "sys/governor").read_text() == "performance\n"
@@ -103,7 +103,7 @@ def test_the_script_makes_the_plan_and_restores_it(shell: str, tree: Path) -> No
 
 def test_a_value_that_changed_since_is_left_alone_and_the_rest_is_done(tree: Path) -> None:
     (tree / "sys/governor").write_text("schedutil\n")
-    done = sh(plan_script.render(EVERYTHING, "lab03", "today"), "apply", tree)
+    done = sh(plan_script.script_of_plan(EVERYTHING, "lab03", "today"), "apply", tree)
     assert done.returncode == 1
     assert "left alone: /sys/governor says 'schedutil', not 'powersave'" in done.stderr
     assert (tree / "sys/governor").read_text() == "schedutil\n"
@@ -117,14 +117,14 @@ def test_a_missing_file_and_a_refused_write_are_said(tree: Path) -> None:
     wanted = plan_of(
         change(1, "/sys/mask", "3", "1", kind="cpu-mask"), change(2, "/sys/list", "0-1", "0", kind="cpu-list")
     )
-    done = sh(plan_script.render(wanted, "lab03", "today"), "apply", tree)
+    done = sh(plan_script.script_of_plan(wanted, "lab03", "today"), "apply", tree)
     assert done.returncode == 1
     assert "/sys/mask cannot be read" in done.stderr
     assert "/sys/list" in done.stderr
 
 
 def test_the_earlier_word_undo_still_restores(tree: Path) -> None:
-    script = plan_script.render(EVERYTHING, "lab03", "today")
+    script = plan_script.script_of_plan(EVERYTHING, "lab03", "today")
     assert sh(script, "apply", tree).returncode == 0
     done = sh(script, "undo", tree)
     assert (done.returncode, done.stderr) == (0, "")
@@ -134,14 +134,14 @@ def test_the_earlier_word_undo_still_restores(tree: Path) -> None:
 
 def test_another_boot_writes_nothing_and_has_nothing_to_restore(tree: Path) -> None:
     (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
-    script = plan_script.render(EVERYTHING, "lab03", "today")
+    script = plan_script.script_of_plan(EVERYTHING, "lab03", "today")
     assert sh(script, "apply", tree).returncode == 2
     assert sh(script, "restore", tree).returncode == 0
     assert (tree / "sys/governor").read_text() == "powersave\n"
 
 
 def test_wrong_use_is_said(tree: Path) -> None:
-    script = plan_script.render(EVERYTHING, "lab03", "today")
+    script = plan_script.script_of_plan(EVERYTHING, "lab03", "today")
     for verb in ("", "aply"):
         done = sh(script, verb, tree)
         assert (done.returncode, done.stdout) == (2, "")
@@ -149,7 +149,9 @@ def test_wrong_use_is_said(tree: Path) -> None:
 
 
 def test_a_choice_is_the_word_in_brackets(tree: Path) -> None:
-    script = plan_script.render(plan_of(change(1, "/sys/choice", "never", "always", kind="choice")), "lab03", "today")
+    script = plan_script.script_of_plan(
+        plan_of(change(1, "/sys/choice", "never", "always", kind="choice")), "lab03", "today"
+    )
     done = sh(script, "apply", tree)
     assert done.returncode == 1
     assert "says 'madvise', not 'never'" in done.stderr
@@ -157,7 +159,7 @@ def test_a_choice_is_the_word_in_brackets(tree: Path) -> None:
 
 def test_a_control_group_is_made_and_removed(tree: Path) -> None:
     (tree / "sys/fs/cgroup").mkdir(parents=True)
-    script = plan_script.render(
+    script = plan_script.script_of_plan(
         plan_of(change(1, "/sys/fs/cgroup/hot", "absent", "present", kind="cgroup")), "lab03", "today"
     )
     assert sh(script, "apply", tree).returncode == 0
@@ -183,7 +185,7 @@ def test_every_kind_of_a_file_is_done_and_restored(tree: Path) -> None:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     (tree / "etc").mkdir()
-    script = plan_script.render(
+    script = plan_script.script_of_plan(
         plan_of(
             change(1, "/sys/kernel/watchdog", "soft=1 nmi=0", "soft=0 nmi=0", kind="watchdog"),
             change(2, "/sys/vm/dirty_ratio", "100000", "200000", kind="dirty-limit"),
@@ -222,7 +224,7 @@ def test_a_real_task_is_moved_and_put_back(tmp_path: Path) -> None:
         moved = change(
             1, f"sched_setaffinity({sleeper.pid}@{started})", everywhere, f"{cpus[0]}", kind="affinity", when="boot"
         )
-        script = plan_script.render(plan_of(moved), "lab03", "today")
+        script = plan_script.script_of_plan(plan_of(moved), "lab03", "today")
         file = tmp_path / "plan.sh"
         file.write_text(script)
         assert subprocess.run(["sh", str(file), "apply"], timeout=30, check=False).returncode == 0
@@ -236,7 +238,7 @@ def test_a_real_task_is_moved_and_put_back(tmp_path: Path) -> None:
 
 def test_a_write_that_no_script_can_make_is_said_with_the_way_that_can(tree: Path) -> None:
     held = change(1, "/dev/cpu_dma_latency", "none", "2", kind="held", lease=True, tunable="pm-qos-fd")
-    done = sh(plan_script.render(plan_of(held), "lab03", "today"), "apply", tree)
+    done = sh(plan_script.script_of_plan(plan_of(held), "lab03", "today"), "apply", tree)
     assert done.returncode == 1
     assert "jitter-workshop apply pm-qos-fd --hold" in done.stderr
 
@@ -250,7 +252,7 @@ def test_a_frequency_limit_is_done_and_restored(shell: str, tree: Path) -> None:
     file = tree / LIMIT[1:]
     file.parent.mkdir(parents=True)
     file.write_text("800000\n")
-    script = plan_script.render(RAISED, "lab03", "today")
+    script = plan_script.script_of_plan(RAISED, "lab03", "today")
     for verb, stands in (("apply", "2400000\n"), ("apply", "2400000\n"), ("restore", "800000\n")):
         done = sh(script, verb, tree, shell)
         assert (done.returncode, done.stderr, file.read_text()) == (0, "", stands)
@@ -281,13 +283,13 @@ def test_a_frequency_limit_that_is_taken_up_a_moment_later_is_waited_for(
     verb: str, first: str, then: str, tree: Path
 ) -> None:
     told = with_a_late_kernel(tree, [first, None, first, first, then])
-    done = sh(plan_script.render(RAISED, "lab03", "today"), verb, tree)
+    done = sh(plan_script.script_of_plan(RAISED, "lab03", "today"), verb, tree)
     assert (done.returncode, done.stderr, told) == (0, "", [f"{then}\n"])
 
 
 def test_a_frequency_limit_that_is_never_taken_up_is_refused(tree: Path) -> None:
     told = with_a_late_kernel(tree, ["800000", None, *["800000"] * 11])
-    done = sh(plan_script.render(RAISED, "lab03", "today"), "apply", tree)
+    done = sh(plan_script.script_of_plan(RAISED, "lab03", "today"), "apply", tree)
     assert told == ["2400000\n"]
     assert (done.returncode, done.stderr) == (1, f"refused: {LIMIT} says '800000' after '2400000' was written\n")
 
@@ -295,7 +297,7 @@ def test_a_frequency_limit_that_is_never_taken_up_is_refused(tree: Path) -> None
 def test_a_frequency_limit_of_another_program_is_left_alone(tree: Path) -> None:
     file = tree / LIMIT[1:]
     file.parent.mkdir(parents=True)
-    script = plan_script.render(RAISED, "lab03", "today")
+    script = plan_script.script_of_plan(RAISED, "lab03", "today")
     gone = sh(script, "apply", tree)
     assert (gone.returncode, gone.stderr) == (1, f"left alone: {LIMIT} cannot be read\n")
     file.write_text("1200000\n")
@@ -380,7 +382,7 @@ def test_each_plan_of_a_host_is_done_by_the_script(name: str, host_tree: Callabl
 def test_a_task_that_has_ended_needs_nothing(tmp_path: Path) -> None:
     moved = change(1, "sched_setaffinity(1@999999999999)", "0-1", "0", kind="affinity", when="boot")
     file = tmp_path / "plan.sh"
-    file.write_text(plan_script.render(plan_of(moved), "lab03", "today"))
+    file.write_text(plan_script.script_of_plan(plan_of(moved), "lab03", "today"))
     done = subprocess.run(["sh", str(file), "apply"], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -398,7 +400,7 @@ def test_nothing_in_a_plan_is_run(tree: Path, before: str, why: str, host: str) 
         change(1, "/sys/governor", hostile, "performance", why=why + hostile),
         skipped=(Skipped("epp", f"{why}\ntouch {tree}/owned"),),
     )
-    done = sh(plan_script.render(made, f"{host}\n{hostile}", hostile), "apply", tree)
+    done = sh(plan_script.script_of_plan(made, f"{host}\n{hostile}", hostile), "apply", tree)
     assert not (tree / "owned").exists()
     assert done.returncode in (0, 1)
 
@@ -432,7 +434,7 @@ def test_nothing_in_a_plan_is_run(tree: Path, before: str, why: str, host: str) 
 )
 def test_the_script_is_clean_shell(made: Plan, tmp_path: Path) -> None:
     file = tmp_path / "plan.sh"
-    file.write_text(plan_script.render(made, "lab03", "today"))
+    file.write_text(plan_script.script_of_plan(made, "lab03", "today"))
     assert subprocess.run(["sh", "-n", str(file)], timeout=20, check=False).returncode == 0
     checker = shutil.which("shellcheck")
     if checker is None:
@@ -443,12 +445,15 @@ def test_the_script_is_clean_shell(made: Plan, tmp_path: Path) -> None:
 
 def test_a_script_of_no_writes_says_so_and_why(tree: Path) -> None:
     why = "not for one boot alone: only root can read /boot/grub/grub.cfg"
-    script = plan_script.render(plan_of(skipped=(Skipped("nohz-full", why),)), "lab03", "today")
+    script = plan_script.script_of_plan(plan_of(skipped=(Skipped("nohz-full", why),)), "lab03", "today")
     assert f"# nothing is written for nohz-full: {why}\n" in script
     done = sh(script, "apply", tree)
     assert (done.returncode, done.stderr) == (0, f"nothing is written for nohz-full: {why}\n")
-    assert "nothing needs to be improved" in sh(plan_script.render(plan_of(), "lab03", "today"), "apply", tree).stderr
-    full = plan_script.render(plan_of(change(1, "/sys/number", "0500", "1", kind="number")), "lab03", "today")
+    assert (
+        "nothing needs to be improved"
+        in sh(plan_script.script_of_plan(plan_of(), "lab03", "today"), "apply", tree).stderr
+    )
+    full = plan_script.script_of_plan(plan_of(change(1, "/sys/number", "0500", "1", kind="number")), "lab03", "today")
     assert "nothing is written" not in full
 
 
@@ -458,7 +463,9 @@ DROP_IN = "/etc/grub.d/zz.cfg"
 
 
 def drop_in(before: str, after: str) -> str:
-    return plan_script.render(plan_of(change(1, DROP_IN, before, after, kind="grub", when="boot")), "lab03", "today")
+    return plan_script.script_of_plan(
+        plan_of(change(1, DROP_IN, before, after, kind="grub", when="boot")), "lab03", "today"
+    )
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -501,7 +508,7 @@ def test_memory_nodes_that_are_no_list_reach_no_plan_and_no_script(mems: str, tm
     made = draw(Host(HostRoot(root), CpuSet((3,))), [Wanted("isolation")])
     texts = [one.after for one in made.changes if one.kind == "cpuset"]
     assert sorted(texts) == ["cpus 0-2 mems 0", "cpus 3 mems 0"]
-    script = plan_script.render(made, "lab03", "today")
+    script = plan_script.script_of_plan(made, "lab03", "today")
     assert all(line.isprintable() for line in script.replace("\t", " ").split("\n"))
     assert "touch" not in script
     file = tmp_path / "plan.sh"
@@ -521,7 +528,7 @@ def test_memory_nodes_are_those_of_the_top(tmp_path: Path) -> None:
 def test_a_partition_is_not_ended_while_a_cpu_has_not_come_back(tree: Path) -> None:
     online, folder = "/sys/devices/system/cpu/cpu1/online", "/sys/fs/cgroup/jitter-workshop"
     hosttrees.write(tree, {online[1:]: "0\n", f"{folder[1:]}/cpuset.cpus.partition": "isolated\n"})
-    script = plan_script.render(
+    script = plan_script.script_of_plan(
         plan_of(
             change(1, f"{folder}/cpuset.cpus.partition", "member", "isolated", kind="partition"),
             change(2, online, "1", "0", kind="number"),

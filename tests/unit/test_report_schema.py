@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 def plain(document: ReportDocument) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(json_document.render(document))
+    value: dict[str, Any] = json.loads(json_document.document_as_json(document))
     return value
 
 
@@ -51,7 +51,7 @@ def test_each_field_that_breaks_the_schema_is_found() -> None:
 
 
 def test_hostile_names_stay_within_their_strings() -> None:
-    text = json_document.render(madereports.rich())
+    text = json_document.document_as_json(madereports.rich())
     assert text.isascii()
     assert "\x1b" not in text
     labels = {run["label"] for run in json.loads(text)["runs"]}

@@ -13,7 +13,7 @@ from jitter_workshop.flow.chapters import by_hand as watching
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.by_hand import HandWrite
 from jitter_workshop.model.change import Change
-from jitter_workshop.report.shell_lines import line, moves_alike, together, way_back
+from jitter_workshop.report.shell_lines import move_tasks_line, moves_alike, shell_line, way_back
 from jitter_workshop.tuning import by_hand
 from tests import tuned_tree
 
@@ -44,13 +44,13 @@ def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -
     assert len(drawn) > 10
     assert {one.state for one in by_hand.states_of_writes(root, drawn)} == {"missing"}
     for one in drawn:
-        typed(line(one), tree)
+        typed(shell_line(one), tree)
         assert [seen.state for seen in by_hand.states_of_writes(root, [one])] == ["done"]
-    assert {one.state for one in by_hand.states_of_writes(root, drawn, line)} == {"done"}
+    assert {one.state for one in by_hand.states_of_writes(root, drawn, shell_line)} == {"done"}
     back = way_back(drawn)
     assert {one.state for one in by_hand.states_of_writes(root, back)} == {"missing"}
     for one in back:
-        typed(line(one), tree)
+        typed(shell_line(one), tree)
     assert {one.state for one in by_hand.states_of_writes(root, back)} == {"done"}
     assert tuned_tree.contents(tree) == before
 
@@ -106,7 +106,7 @@ def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -
     ],
 )
 def test_each_kind_has_its_line(made: Change, wanted: str) -> None:
-    assert line(made) == wanted
+    assert shell_line(made) == wanted
 
 
 @given(
@@ -114,7 +114,7 @@ def test_each_kind_has_its_line(made: Change, wanted: str) -> None:
 )
 def test_every_value_is_one_word_of_the_shell(value: str) -> None:
     """A value comes from the host, so it must not end a command and begin another one."""
-    said = line(change("/dev/stdout", "", value))
+    said = shell_line(change("/dev/stdout", "", value))
     shown = subprocess.run(["/bin/sh", "-c", said.replace(" > /dev/stdout", "")], capture_output=True, check=True)
     assert shown.stdout == value.strip().encode() + b"\n"
 
@@ -126,7 +126,7 @@ def test_moves_of_tasks_to_one_set_are_one_line_for_the_shell(tmp_path: Path) ->
     assert moves_alike(change("/proc/sys/vm/stat_interval", "1", "10")) is None
     place = tmp_path / "sys/fs/cgroup/cpuset/rest"
     place.mkdir(parents=True)
-    subprocess.run(["sh", "-c", together(moves).replace("> /", f">> {tmp_path}/")], check=True)
+    subprocess.run(["sh", "-c", move_tasks_line(moves).replace("> /", f">> {tmp_path}/")], check=True)
     assert (place / "tasks").read_text().split() == ["71", "72", "73"]
 
 
@@ -134,9 +134,10 @@ def test_only_neighbours_are_joined() -> None:
     set_up = change("/sys/fs/cgroup/cpuset/rest", "absent", "0 0", "cpuset")
     moves = [change(f"cgroup({tid}@9)", "/", "/rest", "task-cgroup") for tid in (71, 72)]
     writes = [
-        HandWrite(one, "missing", None, "", line(one)) for one in (set_up, *moves, change("/a", "1", "2"), moves[0])
+        HandWrite(one, "missing", None, "", shell_line(one))
+        for one in (set_up, *moves, change("/a", "1", "2"), moves[0])
     ]
     made = watching._lines(tuple(writes))
     assert [len(one.writes) for one in made] == [1, 2, 1, 1]
-    assert made[1].command == together(moves)
+    assert made[1].command == move_tasks_line(moves)
     assert [one.command for one in (made[0], made[2], made[3])] == [one.command for one in (writes[0], *writes[3:])]

@@ -31,7 +31,7 @@ def report(tmp_path: Path) -> Path:
             opened.add_run(*make_run([[100] * 500 + [70_000] * 20] * 2, run_id=f"20260101-00000{number}-aaaa"))
         folder = opened.folder
     path = tmp_path / "report.html"
-    path.write_text(page.render(madereports.bare(), archive.pack_session(folder)), encoding="utf-8")
+    path.write_text(page.html_page(madereports.bare(), archive.pack_session(folder)), encoding="utf-8")
     return path
 
 
@@ -113,7 +113,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     told = json.loads((folder / "session.json").read_bytes())
     told["runs"] += [f"20260101-00001{number}-bbbb" for number in range(5)]
     (folder / "session.json").write_bytes(json.dumps(told).encode())
-    report.write_text(page.render(madereports.bare(), archive.pack_session(folder)), encoding="utf-8")
+    report.write_text(page.html_page(madereports.bare(), archive.pack_session(folder)), encoding="utf-8")
     assert main(["sessions", "import", str(report)]) == 0
     said = capsys.readouterr().out
     assert "5 runs that the session lists were not in the report: 20260101-000010-bbbb, " in said
@@ -125,7 +125,7 @@ def test_runs_that_are_not_in_it_are_told(report: Path, tmp_path: Path, capsys: 
     [
         (b"<!doctype html><p>hello", "did not write"),
         (b"<HTML>", "did not write"),
-        (page.render(madereports.bare(), None).encode(), "without raw data"),
+        (page.html_page(madereports.bare(), None).encode(), "without raw data"),
     ],
 )
 def test_other_pages_are_refused(content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,7 +164,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     null. ``remarks`` has the notes that the screening itself made.
     """
     from jitter_workshop.model.codec import to_plain
-    from jitter_workshop.report.screening_words import NOT_ENDED, said
+    from jitter_workshop.report.screening_words import NOT_ENDED, screening_sentence
     from jitter_workshop.stats.screening import one_by_one, screening_result
 
     found = screening_result(made)
@@ -196,7 +196,7 @@ def as_json(made: Screening) -> dict[str, Any]:
         "one_by_one_runs": one_by_one(len(made.settings)),
         "measure": found.measure if found is not None else None,
         "ranked": ranked,
-        "text": said(made, found),
+        "text": screening_sentence(made, found),
         "settings": list(made.settings),
         "chosen": [made.settings[n] for n in made.chosen],
         "left_out": plain["left_out"],

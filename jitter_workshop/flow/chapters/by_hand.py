@@ -30,7 +30,7 @@ from jitter_workshop.model.course import Course
 from jitter_workshop.model.session import HandWork
 from jitter_workshop.model.text import tally
 from jitter_workshop.model.walk import ApplyView, PlanView
-from jitter_workshop.report.shell_lines import line, moves_alike, together, way_back
+from jitter_workshop.report.shell_lines import move_tasks_line, moves_alike, shell_line, way_back
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
 from jitter_workshop.tuning.journal import current_boot, read_journals
@@ -143,7 +143,7 @@ class ByHand:
 
     def look(self) -> ByHandView:
         """Read the host, and return the state of each write. Nothing is written."""
-        seen = by_hand.states_of_writes(self._host.context.root, self._typed(), line)
+        seen = by_hand.states_of_writes(self._host.context.root, self._typed(), shell_line)
         boot = self._host.chapter.reboot
         return ByHandView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
 
@@ -210,8 +210,8 @@ class ByHand:
     def _watched(self, change: Change) -> bool:
         if self._host.chapter.reboot:
             # A file that was changed by hand could not be restored by a line.
-            return bool(line(change)) and all(map(line, way_back([change])))
-        return not by_hand.why_not_by_hand(change) and bool(noted_only(change) or line(change))
+            return bool(shell_line(change)) and all(map(shell_line, way_back([change])))
+        return not by_hand.why_not_by_hand(change) and bool(noted_only(change) or shell_line(change))
 
     def _seen(self) -> ApplyResult:
         """Return the writes that the learner has made, on a host without an agent."""
@@ -292,7 +292,9 @@ def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)
-        lines.append(HandLine(made[0].command if len(made) == 1 else together([one.change for one in made]), made))
+        lines.append(
+            HandLine(made[0].command if len(made) == 1 else move_tasks_line([one.change for one in made]), made)
+        )
     then = dict.fromkeys(one.change.then for one in writes if one.change.then)
     if then:
         lines[-1] = HandLine("; ".join([lines[-1].command, *then]), lines[-1].writes)

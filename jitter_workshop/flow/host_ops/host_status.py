@@ -207,10 +207,10 @@ def treating(course: Course) -> dict[str, tuple[str, str]]:
 
 
 def _explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
-    from jitter_workshop.report.check_words import Explained, explained
+    from jitter_workshop.report.check_words import Explained, explain_check
 
     try:
-        return explained(tunable, check, host)
+        return explain_check(tunable, check, host)
     except Exception as error:
         # As in ``status``: one check that fails must not hide all the others.
         what = f"a mistake in this program: {type(error).__name__}: {error}"

@@ -53,7 +53,7 @@ from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import ID, SHORT, called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
-from jitter_workshop.report.cause_words import sentences
+from jitter_workshop.report.cause_words import cause_sentences
 
 PRIVATE_NOTE = (
     "all names that people chose are replaced, such as those of hosts, tasks and files; the raw data contain such "
@@ -275,7 +275,7 @@ class _Anonymizer:
                 own[field.name] = self.hidden(one, field.name)
         made = dataclasses.replace(value, **own)
         if isinstance(made, Culprits):
-            said = map(self._or_left_out, made.text) if made.report is None else sentences(made.report)
+            said = map(self._or_left_out, made.text) if made.report is None else cause_sentences(made.report)
             return dataclasses.replace(made, text=tuple(said))
         return made
 

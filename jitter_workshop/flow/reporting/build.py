@@ -25,7 +25,7 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import ID, LABEL, WORD, clean, day, many
-from jitter_workshop.report.proof_words import headline
+from jitter_workshop.report.proof_words import proof_headline
 from jitter_workshop.session.ids import timestamp
 from jitter_workshop.stats.comparison import import_line
 from jitter_workshop.stats.scale import nice_ns
@@ -102,7 +102,7 @@ def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
 
 def _verdicts(subject: ReportSubject) -> Iterator[str]:
     for proof in subject.proofs:
-        verdict, _, text = headline(proof).partition(": ")
+        verdict, _, text = proof_headline(proof).partition(": ")
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
         left = "" if proof.restored else " Not all settings were restored."
         yield f"{verdict} of {clean(proof.subject, LABEL)}: {text}.{part}{left}"

@@ -11,7 +11,7 @@ from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.report import Culprits
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import SENTENCE, clean
-from jitter_workshop.report.cause_words import sentences
+from jitter_workshop.report.cause_words import cause_sentences
 
 TOP_STALLS = 5
 """Number of a run's longest stalls in a report; 'explain' shows as many as the user asks for."""
@@ -45,5 +45,5 @@ def _culprits_of(subject: ReportSubject, run: Run, number: int, total: int, keep
     except SessionError as error:
         return Culprits(run.id, "none", None, (clean(error.sentence(), SENTENCE),))
     if isinstance(report, CounterReport):
-        return Culprits(run.id, "counters", None, sentences(report))
-    return Culprits(run.id, "trace", report, sentences(report))
+        return Culprits(run.id, "counters", None, cause_sentences(report))
+    return Culprits(run.id, "trace", report, cause_sentences(report))

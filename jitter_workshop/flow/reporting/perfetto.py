@@ -28,7 +28,7 @@ from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.model.trace import EventFields, unpack_fields
 from jitter_workshop.model.watch import WatchReport
 from jitter_workshop.paths import APP
-from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, beside, plain_name, run_names
+from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, name_beside, plain_name, run_names
 from jitter_workshop.report.formats.perfetto import ENDING, FileClock, Writer, messages
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.session.traces import RunTrace, TracedBlock
@@ -53,7 +53,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     names = run_names(traced)
     found: Files = {}
     for run in traced:
-        own = name if len(traced) == 1 else beside(name, names[run.id], ENDING)
+        own = name if len(traced) == 1 else name_beside(name, names[run.id], ENDING)
         report = explained(session, run, TOP, keep=False)
         worst = report.worst if isinstance(report, EvidenceReport) else ()
         found[own] = of_run(session, run, worst, rename=_ForOthers() if document.private else as_it_is)

@@ -21,7 +21,7 @@ from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, Reported
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean, many, minute
-from jitter_workshop.report.screening_words import said
+from jitter_workshop.report.screening_words import screening_sentence
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.heat import loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add_counts, new_histogram
@@ -99,7 +99,7 @@ def screenings(subject: ReportSubject) -> tuple[ReportedScreening, ...]:
                 ReportedScreening,
                 one,
                 measure=found.measure if found is not None else "",
-                text=said(one, found),
+                text=screening_sentence(one, found),
                 ranked=found.ranked if found is not None else (),
                 chosen=tuple(one.settings[n] for n in one.chosen),
             )

@@ -17,7 +17,7 @@ from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_se
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
-from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, TASKS, came_most, took_most, undecided
+from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, TASKS, came_most, took_most, undecided_sentence
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -218,7 +218,7 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     most, chosen = found.most, found.chosen
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
-        said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
+        said = undecided_sentence(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
         return said, (
             "If you run the workshop as root, a run also records a trace. The trace shows the time of each cause."
         )

@@ -41,10 +41,10 @@ from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import (
     WORDS,
-    headline,
     interval_named,
     not_restored,
     pictures,
+    proof_headline,
     restored_told,
     span_of,
     too_few,
@@ -158,8 +158,8 @@ def choices(before: Proof | None) -> tuple[int, ...]:
 
 def asked_for(before: Proof | None) -> int | None:
     """Return the number of rounds that the earlier proof needs for a verdict. Return None if there is no earlier proof
-    with rounds. Also return None if the earlier proof has already decided its main result (``headline``). The same
-    holds if no reasonable number of rounds would be enough.
+    with rounds. Also return None if the earlier proof has already decided its main result (``proof_headline``). The
+    same holds if no reasonable number of rounds would be enough.
     """
     if before is None or before.judgement is None:
         return None
@@ -374,7 +374,7 @@ def verdict(proof: Proof, width: int) -> Lines:
 
 
 def _emphasised(proof: Proof) -> Text:
-    head, _, tail = f"{headline(proof)}.".partition(": ")
+    head, _, tail = f"{proof_headline(proof)}.".partition(": ")
     word = proof.judgement.headline.verdict if proof.judgement is not None else "cannot_tell"
     colour = "accent" if word == "cannot_tell" else _colour(word)
     return Text.assemble((f"{head}: ", f"bold {colour}"), (tail, "bold text"))
@@ -402,7 +402,7 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
     lines: Lines = []
     for proof in proofs:
         lines += [Text(), Text(f"{clean(proof.id, LABEL)}  {clean(proof.subject, LABEL)}", "bold")]
-        lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(proof_made(proof), width, "  ")]
+        lines += [*wrap(f"{proof_headline(proof)}.", width, "  "), *wrap(proof_made(proof), width, "  ")]
     return lines[1:] or [Text("No proof is kept in this session.")]
 
 
@@ -502,7 +502,7 @@ def restored(proof: Proof) -> str:
 
 def remembered(proof: Proof) -> str:
     """Return an earlier proof's headline with its number of rounds and its date."""
-    return f"{headline(proof)}. {_made_when(proof)}"
+    return f"{proof_headline(proof)}. {_made_when(proof)}"
 
 
 def _made_when(proof: Proof) -> str:

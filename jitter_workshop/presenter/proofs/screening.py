@@ -26,7 +26,7 @@ from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored
-from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, NOT_ENDED, axis_for, result_word, said
+from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, NOT_ENDED, axis_for, result_word, screening_sentence
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, interval_picture, scale, strip
 from jitter_workshop.stats.scale import nice_duration, ratio_text
@@ -86,7 +86,7 @@ def _written() -> str:
 def shown(screening: Screening, width: int) -> Lines:
     """Return a screening: first the result in words, then the settings by rank with their intervals, then the rest."""
     found = screening_result(screening)
-    lines = wrap(Text(said(screening, found), "bold text"), width)
+    lines = wrap(Text(screening_sentence(screening, found), "bold text"), width)
     if found is not None:
         lines += [Text(), *_ranked(found, width)]
         lines += [*wrap(KEY, width, style="dim"), *wrap(MAIN_EFFECT, width, style="dim")]
@@ -182,5 +182,8 @@ def listed(screenings: Sequence[Screening], width: int) -> Lines:
     lines: Lines = []
     for one in screenings:
         lines += [Text(), Text(clean(one.id, LABEL), "bold")]
-        lines += [*wrap(said(one, screening_result(one)), width, "  "), *wrap(screening_made(one), width, "  ")]
+        lines += [
+            *wrap(screening_sentence(one, screening_result(one)), width, "  "),
+            *wrap(screening_made(one), width, "  "),
+        ]
     return lines[1:] or [Text("No screening is kept in this session.")]

@@ -32,15 +32,15 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import (
     BRIEF,
     ITEM,
+    cause_name,
     cause_words,
     explanations,
-    headline,
     in_time,
     is_patchy,
-    limits,
-    misfits,
-    named,
+    limits_of_trace,
+    misfit_sentence,
     no_cause,
+    stalls_headline,
     without,
     without_head,
 )
@@ -101,11 +101,11 @@ def explained(report: EvidenceReport | CounterReport, width: int, label: str = "
 def head(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the lines above the causes. They have the number of stalls, the other tasks on the measured CPUs, and the
     limits of the trace."""
-    yield from wrap(headline(report), width, style="dim")
+    yield from wrap(stalls_headline(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, SENTENCE), width)
-    small = "" if is_patchy(report) else misfits(report)
-    for limit in limits(report):
+    small = "" if is_patchy(report) else misfit_sentence(report)
+    for limit in limits_of_trace(report):
         minor = limit == small
         yield from wrap(limit, width, "" if minor else "▲ ", style="dim" if minor else "bad")
 
@@ -125,7 +125,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     for cause in shown:
         late = [without(cause, report)] if shares else []
         taken = [nice_ns(cause.total_ns), percent(cause.total_ns, whole)]
-        rows.append([named(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
+        rows.append([cause_name(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
     yield first
@@ -348,7 +348,7 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
         yield from (*_work(present, width), Text())
     yield heading("WHO ELSE RAN ON THESE CPUS")
     rows = [
-        [named(v, LABEL), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        [cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
         for v in present.visitors[:MOST_CAUSES]
     ]
     yield from table([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
@@ -384,7 +384,7 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
     found = [v for v in present.visitors if v.kind in WORK]
     for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
         each = nice_ns(v.total_ns / v.count) if v.count else "–"
-        rows.append([named(v, LABEL), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
+        rows.append([cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table(rows, width, right=range(1, 6))
     if len(rows) == 1:
         yield Text("No work, softirq or interrupt ran on these CPUs.")

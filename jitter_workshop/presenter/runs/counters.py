@@ -11,7 +11,7 @@ from jitter_workshop.model.run import AT, Counter, made_late
 from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
 from jitter_workshop.presenter.text.lines import Lines, figure, heading, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import headline, others, verdict
+from jitter_workshop.report.cause_words import others, stalls_headline, time_taken_sentences
 from jitter_workshop.stats.scale import nice_ns
 
 ROWS = 8
@@ -40,13 +40,13 @@ def explained(report: CounterReport, width: int) -> Lines:
 
 def head(report: CounterReport, width: int) -> Iterator[Text]:
     """Yield the number of stalls, and why the run has only counters."""
-    yield from wrap(headline(report), width, style="dim")
+    yield from wrap(stalls_headline(report), width, style="dim")
 
 
 def counters(report: CounterReport, width: int) -> Iterator[Text]:
     """Yield sentences on what the counters show, then each counter."""
     yield heading("WHAT WAS COUNTED")
-    for said in verdict(report):
+    for said in time_taken_sentences(report):
         yield from wrap(said, width)
     for rows in (_threads(report), _cpus(report), _interruptions(report)):
         if len(rows) > 1:

@@ -39,7 +39,13 @@ from jitter_workshop.model.text import (
 from jitter_workshop.presenter.runs.causes import long_one_line, percent
 from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.cause_words import COUNTERS_ONLY, cause_words, not_offered, trace_told, unfit
+from jitter_workshop.report.cause_words import (
+    COUNTERS_ONLY,
+    cause_words,
+    contradiction_sentence,
+    not_offered,
+    trace_told,
+)
 from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
@@ -127,7 +133,7 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 "quota since its group's timer last ran. Any other wait counts for the task that had the CPU."
             )
         if report.unbalanced:
-            yield unfit(report)
+            yield contradiction_sentence(report)
         if report.missing:
             yield not_offered(report, MOST_ENTRIES)
 

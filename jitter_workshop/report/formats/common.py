@@ -57,7 +57,7 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
     return found
 
 
-def beside(name: str, more: str, ending: str) -> str:
+def name_beside(name: str, more: str, ending: str) -> str:
     """Return the name of a second file beside the file ``name``. Example: ``report.md``, ``chart-1`` and ``.svg`` give
     ``report-chart-1.svg``. If ``name`` ends with ``ending``, the whole ending is replaced."""
     stem, dot, last = name.rpartition(".")

@@ -20,7 +20,15 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run
-from jitter_workshop.report.formats.common import ONE_RUN, Files, as_shown, beside, beyond_range, described, run_names
+from jitter_workshop.report.formats.common import (
+    ONE_RUN,
+    Files,
+    as_shown,
+    beyond_range,
+    described,
+    name_beside,
+    run_names,
+)
 from jitter_workshop.session import hlog
 from jitter_workshop.session.opened import MERGED_FILE, OpenSession
 from jitter_workshop.stats.encoded import ByteBudget, decode_counts
@@ -52,7 +60,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
         except SessionError as error:
             session.notices.append(f"run {run.id} is left out: {error.sentence()}")
             continue
-        own = name if len(runs) == 1 else beside(name, names[run.id], ENDING)
+        own = name if len(runs) == 1 else name_beside(name, names[run.id], ENDING)
         found[own] = distribution(run, space, bins)
     if not found:
         raise SessionError("none of these runs has a histogram that can be read", "measure again")
@@ -84,7 +92,7 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
     digits, count = space.digits, sum(b.samples for b in bins)
     # The percentiles of a report that this number of samples supports have a row, too.
     known = [float(p) for p in PERCENTILES if count >= samples_needed(p)]
-    for value, level, total in rows(bins, known):
+    for value, level, total in percentile_rows(bins, known):
         last = "" if level == 100.0 else f" {_fixed(1 / (1 - level / 100), 2):>14}"
         lines.append(f"{value:12.{digits}f} {_fixed(level / 100, 12)} {total:10d}{last}")
     mean, deviation, longest = _footer(run.histograms[name], bins)
@@ -97,7 +105,9 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
-def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
+def percentile_rows(
+    bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS
+) -> Iterator[tuple[int, float, int]]:
     """Yield (value, percentile, samples up to this value), in the steps of HdrHistogram's PercentileIterator.
 
     A counter stands for a range of values. The value at a percentile is the upper end of one counter's range. This

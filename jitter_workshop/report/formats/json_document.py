@@ -16,10 +16,10 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     """Return one JSON file with the report. Its content comes from ``document`` alone; the other parameters are needed
     only because all formats have them.
     """
-    return {name: render(document).encode("ascii")}
+    return {name: document_as_json(document).encode("ascii")}
 
 
-def render(document: ReportDocument) -> str:
+def document_as_json(document: ReportDocument) -> str:
     """Return the document as one JSON object, followed by a line break. Names that others chose are not cleaned,
     because JSON escapes harmful characters."""
     return json.dumps(to_plain(document), indent=1, allow_nan=False) + "\n"

@@ -14,7 +14,7 @@ _MOST_CAUSES = 20
 STATES: tuple[State, ...] = get_args(State)
 
 
-def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
+def metrics_text(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
     """Return the metrics of ``status`` as text, in a stable order, with a line break at the end."""
     ordered = sorted(checks, key=lambda c: c.id)
     lines = _metric(

@@ -29,7 +29,7 @@ from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import LABEL, REASON, clean
-from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name
+from jitter_workshop.report.formats.common import Files, as_shown, name_beside, plain_name
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
 
@@ -63,7 +63,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     found = {name: _suite(document, benchmarks)}
     if name:
         ending = ENDING if name.endswith(ENDING) else ".json"
-        found |= {beside(name, side, ending): _suite(document, own) for side, own in sides}
+        found |= {name_beside(name, side, ending): _suite(document, own) for side, own in sides}
     return found
 
 

@@ -24,7 +24,7 @@ _TIMELINE, _TIMELINE_HEIGHT = 640, 18
 _MOST_PIECES = 400
 
 
-def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
+def ratio_picture(verdict: Verdict | Ranked, axis: Axis) -> str:
     """Return a picture of the interval of a ratio. The picture also marks the ratio 1, and the band around this ratio
     that counts as no change. Return "" if the interval contains every ratio.
     """
@@ -59,7 +59,7 @@ def interval_axis(axis: Axis) -> str:
     return _picture("strip strip-axis", _STRIP, 16, parts)
 
 
-def bar(share: float) -> str:
+def bar_picture(share: float) -> str:
     """Return the picture of a bar. ``share``: its length as a share of the longest bar's length, 0 to 1."""
     wide = max(round(_BAR * min(max(share, 0.0), 1.0), 1), 1.0)
     return _picture("bars", _BAR, 14, [f'<rect class="bar" x="0" y="1" width="{wide}" height="12"/>'])
