@@ -20,7 +20,7 @@ from jitter_workshop.agent.turns import turn_queue
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.flow.classes import posting
-from jitter_workshop.flow.measuring.measure import MeasurementStopped, measure
+from jitter_workshop.flow.measuring.measure import MeasurementStopped, measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import RunStarted, SilentObserver
 from jitter_workshop.model.session import ChapterProgress
@@ -123,7 +123,7 @@ def measured(school: School, number: int, session: OpenSession, agent: AgentClie
     complete, run = False, None
     agent.need_turn()
     try:
-        run = measure(RUN, session, InTurn(school, number, agent, turn), CancelToken(), turn_held=True)
+        run = measure_run(RUN, session, InTurn(school, number, agent, turn), CancelToken(), turn_held=True)
         complete = run.complete
     except MeasurementStopped as stopped:
         run = stopped.run

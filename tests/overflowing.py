@@ -21,5 +21,5 @@ def at_run(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         lost = int(next(runs) == number)
         return SimpleNamespace(all_threads=SimpleNamespace(waited_ns=1_000), lost_events=lost, notes={})
 
-    monkeypatch.setattr(command_meter, "observe", observe)
+    monkeypatch.setattr(command_meter, "observe_program", observe)
     monkeypatch.setattr(AgentConnection, "tracer", lambda self: None)

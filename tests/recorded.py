@@ -64,7 +64,7 @@ def nothing_touched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.setattr(
         "jitter_workshop.flow.host_ops.agent_connection.connect_to_agent", refuse("an agent was asked for")
     )
-    monkeypatch.setattr("jitter_workshop.flow.measuring.measure.measure", refuse("a run was begun"))
+    monkeypatch.setattr("jitter_workshop.flow.measuring.measure.measure_run", refuse("a run was begun"))
     monkeypatch.setattr(subprocess, "Popen", refuse("a process was started"))
     before = contents(root)
     yield

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     drawn = draw_up(HERE, set_for_one_boot(wanted) if args.next_boot else wanted, args.cpus)
     change_log = apply.change_log_of(args.session)
     with contextlib.closing(AgentConnection(change_log=change_log)) as agent_connection:
-        drawn = apply.as_root(agent_connection, drawn)
+        drawn = apply.plan_as_root(agent_connection, drawn)
         say_if_any(agent_connection.notice)
         result = _confirmed(args, agent_connection, drawn, lease)
         left_out = [s for s in drawn.plan.skipped if not s.partly]

@@ -82,11 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draw the chart that the options ask for, and return 0."""
-    from jitter_workshop.flow.reporting.files import check
+    from jitter_workshop.flow.reporting.files import check_target
 
     form = _format(args)
     if form is not None and args.output != STDOUT:
-        check(args.output, force=True)
+        check_target(args.output, force=True)
     if (args.published or args.imported) and args.kind in ("heatmap", "matrix"):
         shown = "a heat map" if args.kind == "heatmap" else "a matrix"
         raise UsageError(f"{shown} cannot be drawn with other curves", "leave out --published and --imported")
@@ -109,12 +109,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _put(args: argparse.Namespace, picture: bytes) -> None:
     """Write a picture to its file, or to stdout."""
-    from jitter_workshop.flow.reporting.files import write
+    from jitter_workshop.flow.reporting.files import write_files
 
     if args.output == STDOUT:
         write_stdout(picture)
     else:
-        write({args.output.name: picture}, args.output.parent, force=True)
+        write_files({args.output.name: picture}, args.output.parent, force=True)
         sys.stdout.write(f"{args.output}\n")
 
 

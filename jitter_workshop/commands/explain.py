@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
-    from jitter_workshop.flow.attribution import explained
+    from jitter_workshop.flow.attribution import explain_or_load
     from jitter_workshop.presenter.runs import causes
     from jitter_workshop.presenter.runs.progress import LateLine
 
@@ -103,7 +103,7 @@ def _run(args: argparse.Namespace) -> int:
     with open_session(args) as session:
         measured = session.find(args.run)
         with contextlib.closing(LateLine("explaining")) as late:
-            report = explained(session, measured, args.top, late)
+            report = explain_or_load(session, measured, args.top, late)
         tracks = None
         if args.perfetto is not None:
             from jitter_workshop.flow.reporting.perfetto import of_report

@@ -82,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.chapters.tour import take
+    from jitter_workshop.flow.chapters.tour import take_tour
 
-    taken = take(args.session, args.course, args.root)
+    taken = take_tour(args.session, args.course, args.root)
     path = taken.path
     if args.json:
         chapters = {chapter.id: chapter for chapter in taken.course.chapters}
@@ -126,9 +126,9 @@ def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from jitter_workshop.flow.chapters.lessoncheck import check
+    from jitter_workshop.flow.chapters.lessoncheck import check_course
 
-    checked = check(args.course)
+    checked = check_course(args.course)
     if args.json:
         print_json(checked)
         return 1 if checked.problems else 0

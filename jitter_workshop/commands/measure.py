@@ -160,14 +160,14 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, place_once
     from jitter_workshop.flow.measuring import measure as flow
     from jitter_workshop.flow.measuring.host_warnings import warnings
-    from jitter_workshop.flow.measuring.request import check
+    from jitter_workshop.flow.measuring.request import check_request
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise_host
 
     # The options have the names of the request's fields.
     request = made_of(MeasureRequest, args)
-    check(request)
+    check_request(request)
     host = summarise_host(HostRoot())
     for warning in warnings(host):
         say(warning)
@@ -189,7 +189,7 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         with stopped_by_signals(token) as received:
-            measured = flow.measure(
+            measured = flow.measure_run(
                 request,
                 session,
                 progress,
@@ -303,7 +303,7 @@ def _told(request: MeasureRequest, solid: str | None, session: OpenSession | Non
         if solid is not None:
             request, said = run_length.until(request, solid, runs)
         elif sys.stderr is not None and sys.stderr.isatty():
-            said = run_length.sentence(run_length.outlook(request, runs))
+            said = run_length.run_length_sentences(run_length.outlook(request, runs))
     except BaseException:
         if session is not None:
             session.close()

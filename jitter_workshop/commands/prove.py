@@ -215,7 +215,7 @@ def run(args: argparse.Namespace) -> int:
 def _command(args: argparse.Namespace) -> CommandRequest | None:
     """Return the user's command with its metric. Return None if the workshop's own benchmark is used. Raise UsageError
     for options that contradict each other."""
-    from jitter_workshop.flow.programs.metrics import chosen
+    from jitter_workshop.flow.programs.metrics import metric_of_options
     from jitter_workshop.flow.proving.command_meter import TIMEOUT_S, CommandRequest
 
     words = tuple(getattr(args, "command", ()))
@@ -232,7 +232,7 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
                 f"--{option.removesuffix('_s')} is for our own benchmark, not for a command",
                 "leave out this option or the command",
             )
-    metric = chosen(args.metric, args.match, args.hlog, args.pyperf, args.unit)
+    metric = metric_of_options(args.metric, args.match, args.hlog, args.pyperf, args.unit)
     return CommandRequest(words, metric, TIMEOUT_S if args.timeout_s is None else args.timeout_s)
 
 

@@ -54,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report and return 0. Raise WorkshopError if there are no runs."""
-    from jitter_workshop.flow.reporting.build import build
+    from jitter_workshop.flow.reporting.build import build_report
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
-    from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
-    from jitter_workshop.flow.reporting.prepare import prepare
+    from jitter_workshop.flow.reporting.files import check_target, default_name, name_of, write_files
+    from jitter_workshop.flow.reporting.prepare import prepare_report
     from jitter_workshop.flow.reporting.subject import subject_of
     from jitter_workshop.session.ids import timestamp
 
@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
             # Check the file's name first: explaining the traces takes long.
             made_at = timestamp()
             known = session.session
-            check(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
+            check_target(Path(args.output or name_of(known.name, known.id, made_at, chosen.ending)), args.force)
         ids = [session.find(wanted).id for wanted in args.run]
         subject = subject_of(session, args.root, course_dir=args.course, runs=ids, progress=late.told)
-        draft = Draft(session, os.uname().nodename, build(prepare(subject)))
+        draft = Draft(session, os.uname().nodename, build_report(prepare_report(subject)))
         target = Path(args.output or default_name(draft.shown(args.private), chosen.ending))
         files = draft.files(chosen, args.private, "" if args.output == "-" else target.name)
         notices = tuple(session.notices)
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         # A format that makes more than one file has left out the others, or refused.
         write_stdout(next(iter(files.values())))
         return 0
-    first, *beside = write(files, target.parent, force=args.force)
+    first, *beside = write_files(files, target.parent, force=args.force)
     sys.stdout.write(f"{first}\n")
     sys.stdout.flush()
     if beside:

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
     change_log = apply.change_log_of(args.session)
     with contextlib.closing(AgentConnection(change_log=change_log)) as agent_connection:
-        result, notice = apply.restore(agent_connection, args.tunables, forget=args.discard)
+        result, notice = apply.restore_tunables(agent_connection, args.tunables, forget=args.discard)
     trouble = apply.note_stack(args.session)
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):

@@ -346,16 +346,16 @@ def _judge(
     facts = {"applied": applied_tunables(HostRoot(), in_effect=True), "checks": checks}
     verdict = verdicts.verdict_of(report, condition, log.tally, host, facts)
     log.judged({"verdict": verdict.verdict, "reason": verdict.reason})
-    path = verdicts.write(log.folder, verdict, Path(args.sign) if args.sign is not None else None)
+    path = verdicts.write_verdict(log.folder, verdict, Path(args.sign) if args.sign is not None else None)
     return dataclasses.replace(report, verdict=verdict.verdict, reason=verdict.reason, file=str(path))
 
 
 def _verify(args: argparse.Namespace) -> int:
     """Verify a verdict file. Return 0 if the file is genuine and its verdict is ``accepted``, else 1."""
-    from jitter_workshop.flow.watching.verdicts import verify
+    from jitter_workshop.flow.watching.verdicts import check_verdict
     from jitter_workshop.presenter.runs.watch import verified
 
-    found = verify(Path(args.verify), Path(args.signers) if args.signers is not None else None)
+    found = check_verdict(Path(args.verify), Path(args.signers) if args.signers is not None else None)
     show(args, found, partial(verified, found))
     return 0 if found.accepted else 1
 

@@ -69,11 +69,11 @@ def _run(args: argparse.Namespace) -> int:
     from jitter_workshop.tui.terminal.terminal_restore import served
 
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-        from jitter_workshop.flow.chapters.tour import take
+        from jitter_workshop.flow.chapters.tour import take_tour
         from jitter_workshop.plain.views import tour_lines
         from jitter_workshop.presenter.text.lines import written
 
-        taken = take(args.session, args.course, args.root)
+        taken = take_tour(args.session, args.course, args.root)
         if args.chapter is not None:
             find_chapter(taken.course, args.chapter)
         sys.stdout.write(written(tour_lines(taken)))

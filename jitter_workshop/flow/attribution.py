@@ -65,7 +65,7 @@ def unheard(*progress: object) -> None:
     """Do nothing. This is the default progress callback."""
 
 
-def explained(
+def explain_or_load(
     session: OpenSession, run: Run, top: int = TOP, progress: ExplainProgress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
     """Return the report of :func:`explain`, from the run's folder if it is stored there. Otherwise compute the report
@@ -87,7 +87,7 @@ def explained(
 
 
 def kept_report(session: OpenSession, run: Run) -> EvidenceReport | None:
-    """Return the stored report on a run's trace (see :func:`explained`), or None if there is none."""
+    """Return the stored report on a run's trace (see :func:`explain_or_load`), or None if there is none."""
     return _read_kept(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) if session.has_trace(run.id) else None
 
 
@@ -125,11 +125,11 @@ def explain(
     if trace is None:
         why = f" ({run.notes['evidence']})" if run.notes.get("evidence") else ""
         raise SessionError(f"run {run.id} has no evidence{why}", "measure again with --evidence")
-    report = report_of(run, trace, top, progress)
+    report = report_of_trace(run, trace, top, progress)
     return dataclasses.replace(report, notes=report.notes | mark_notes(run.mark))
 
 
-def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: ExplainProgress = unheard) -> EvidenceReport:
+def report_of_trace(run: Run, trace: RunTrace, top: int = TOP, progress: ExplainProgress = unheard) -> EvidenceReport:
     """Return the report on a run's trace. Raise SessionError if the events of the trace cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.main_summary
@@ -270,7 +270,7 @@ def explain_run(
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
     return Explanation(
         run=run,
-        threads=tuple(made_of(ThreadEvidence, one, residence=residence(one)) for one in run.threads),
+        threads=tuple(made_of(ThreadEvidence, one, residence=cpus_of_thread(one)) for one in run.threads),
         interrupts=interrupts,
         softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
@@ -282,10 +282,10 @@ def explain_run(
 
 def used_cpus(run: Run) -> CpuSet:
     """Return the CPUs on which messages were handled."""
-    return CpuSet.of(cpu for thread in run.threads for cpu, count, _ in residence(thread) if count)
+    return CpuSet.of(cpu for thread in run.threads for cpu, count, _ in cpus_of_thread(thread) if count)
 
 
-def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
+def cpus_of_thread(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     """Return (CPU, messages, share 0..1) for each CPU on which the thread handled messages, the busiest CPU first."""
     counts = [(int(cpu), n) for cpu, n in thread.messages_by_cpu.items() if cpu.isdigit()]
     total = sum(n for _, n in counts)
@@ -325,7 +325,7 @@ def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
     CPUs of this run, and the host's ``housekeeping`` CPUs. A placeholder without a value becomes its name in
     capitals."""
     tids = {t.name: t.tid for t in run.threads}
-    cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
+    cpus = {t.name: r[0][0] for t in run.threads if (r := cpus_of_thread(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
     roles = KINDS[run.workload].threads if run.workload in KINDS else {}
     for known in (tids, cpus):

@@ -133,7 +133,7 @@ class PlainChapter:
         elif (reply := step.heard(answer)) != "not known":
             return reply == "show again"
         elif answer in ("?", "help"):
-            help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
+            help_here = chapter_help(walk, not proving.why_no_proof(self._workshop, walk))
             tell_help(talk, (*help_here, *of_class.words(self._workshop)))
         elif of_class.heard(self._workshop, talk, answer):
             pass

@@ -188,7 +188,7 @@ def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: 
     if not walk.hunts:
         return
     standing = words.hunt_state(workshop.hunts.hunt)
-    if not standing and remembers and (before := words.remembered(walk.progress.hunts, 3)):
+    if not standing and remembers and (before := words.past_hunts(walk.progress.hunts, 3)):
         talk.tell(before)
     if said := standing or _kept_away(workshop):
         talk.tell(f"! {said}", "", "  ")

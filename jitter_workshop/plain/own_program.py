@@ -72,7 +72,7 @@ def show_observed(walk: ChapterWalk, talk: Talk) -> None:
 def show_changes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Print the changes that can be proven, and the newest proof. Print nothing if no program can be observed."""
     if _led(walk):
-        talk.say(*words.changes(walk.program.work, chapter_proof.changes(workshop), talk.width), "")
+        talk.say(*words.changes(walk.program.work, chapter_proof.provable_changes(workshop), talk.width), "")
         talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
 
 
@@ -108,7 +108,7 @@ def heard_change(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str)
     word, _, rest = answer.partition(" ")
     if word != "change" or not walk.chapter.program:
         return False
-    offered = chapter_proof.changes(workshop)
+    offered = chapter_proof.provable_changes(workshop)
     if rest not in offered:
         talk.tell(f"'{clean(rest, ID)}' is not among the changes: {', '.join(offered)}.")
         return True

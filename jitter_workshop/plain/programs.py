@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.programs.observing import explain_running
-from jitter_workshop.flow.programs.targets import listed
+from jitter_workshop.flow.programs.targets import list_processes
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.text import WORD, clean
@@ -22,7 +22,7 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
         return
     start_ticks: int | None = None
     if not pid:
-        found = listed(HostRoot())[:_MOST_LISTED]
+        found = list_processes(HostRoot())[:_MOST_LISTED]
         talk.tell(words.CHOOSE if found else words.NOTHING_TO_LIST)
         talk.say("", *words.process_rows(found, talk.width, numbered=True), "")
         answer = talk.ask(f"1-{len(found)} explain · pid NUMBER another process · Enter back")

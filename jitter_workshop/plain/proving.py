@@ -9,7 +9,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.proving import chapter_proof as chapter
-from jitter_workshop.flow.proving.chapter_proof import why_not as why_not
+from jitter_workshop.flow.proving.chapter_proof import why_no_proof as why_no_proof
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 from jitter_workshop.model.proof import MOST_ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.run import RunObserver, SilentObserver
@@ -32,7 +32,7 @@ def offered(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the command ``p`` starts or shows a proof at the step ``compare``."""
     if walk.host.rehearsed:
         return False
-    return not why_not(workshop, walk) or chapter.newest(workshop, walk) is not None
+    return not why_no_proof(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
 def menu(workshop: Workshop, walk: ChapterWalk) -> str:
@@ -64,7 +64,7 @@ def tell_newest(workshop: Workshop, walk: ChapterWalk, view: CompareView, talk: 
         return
     if proof is not None:
         talk.tell(words.remembered(proof))
-    elif provable and not why_not(workshop, walk):
+    elif provable and not why_no_proof(workshop, walk):
         talk.tell(words.OFFER)
     else:
         return
@@ -77,7 +77,7 @@ def prove(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     before = chapter.newest(workshop, walk)
     if before is not None:
         talk.say("", *words.verdict(before, talk.width), "")
-        if why_not(workshop, walk) or talk.ask("again = make another proof · Enter goes back") != "again":
+        if why_no_proof(workshop, walk) or talk.ask("again = make another proof · Enter goes back") != "again":
             return
     rounds = words.asked_for(before) or words.choices(before)[0]
     prover = chapter.prover(workshop, walk, rounds)

@@ -20,7 +20,7 @@ def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
             skipped.append(one)
             talk.tell(words.SKIPPED)
         else:
-            talk.say(*words.answered(one, recalling.answer(workshop, one, choice), talk.width))
+            talk.say(*words.answered(one, recalling.judge_recall(workshop, one, choice), talk.width))
     if found:
         recalling.record_asked(workshop, walk, skipped)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
-from jitter_workshop.flow.reporting.files import write
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, report_folders
+from jitter_workshop.flow.reporting.files import write_files
 from jitter_workshop.model.text import PATH, REASON, SENTENCE, WORD, clean
 from jitter_workshop.plain.run import stopped_by_ctrl_c
 from jitter_workshop.plain.talk import Talk
@@ -56,14 +56,14 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
     """Write the report to the first folder that accepts it. Ask the learner before each further folder is tried. Return
     True if the report was written."""
-    for number, folder in enumerate(places()):
+    for number, folder in enumerate(report_folders()):
         path = draft.path(chosen, private, folder)
         files = draft.files(chosen, private, path.name)
         try:
-            made = write(files, folder)
+            made = write_files(files, folder)
         except WorkshopError as error:
             talk.tell(f"! {error.message}.", "", "  ")
-            following = places()[number + 1 :]
+            following = report_folders()[number + 1 :]
             if not following or talk.ask(
                 f"Enter tries {clean(following[0], REASON)} · with any other answer no report is written"
             ):

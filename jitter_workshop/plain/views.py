@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.flow.chapters.tour import Tour
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.measuring.run_length import reach
+from jitter_workshop.flow.measuring.run_length import chapter_length_sentences
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
@@ -81,7 +81,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""
     what += f" {cleaned_sentence(TRACED_MEANWHILE)}" if request.evidence else ""
-    return f"{what} {reach(request, runs)}".rstrip()
+    return f"{what} {chapter_length_sentences(request, runs)}".rstrip()
 
 
 def tour_lines(tour: Tour) -> Lines:

@@ -226,10 +226,10 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
     from jitter_workshop.flow.host_ops import practising
     from jitter_workshop.presenter.host import practice
 
-    practising.check(workshop.context.host)
+    practising.refuse_if_no_practice(workshop.context.host)
     talk.say("", *practice.about("", talk.width), "")
     if talk.ask("Enter opens it · b back") == "":
-        talk.tell(practice.ended(practising.practise(practising.words(plain=True))))
+        talk.tell(practice.ended(practising.practise(practising.practice_command(plain=True))))
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:

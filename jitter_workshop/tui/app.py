@@ -273,12 +273,12 @@ class WorkshopApp(Frame):
         if self.screen.is_modal:
             return
         try:
-            practising.check(self.workshop.context.host, served=served())
+            practising.refuse_if_no_practice(self.workshop.context.host, served=served())
         except HostError as error:
             self.show_error(error)
             return
         chapter = self.screen.walk.chapter if isinstance(self.screen, ChapterScreen) else None
-        command = practising.words("" if chapter is None else chapter.id)
+        command = practising.practice_command("" if chapter is None else chapter.id)
         about = partial(practice.about, "" if chapter is None else chapter.title)
         self.push_screen(Question(practice.QUESTION, about, practice.KEYS, partial(self._practise, command)))
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from jitter_workshop.flow.programs.kept import Ended, KeptCommand
-from jitter_workshop.flow.programs.metrics import Metric, chosen
+from jitter_workshop.flow.programs.metrics import Metric, metric_of_options
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, SIGNIFICANCE, Order
 from jitter_workshop.stats.multiple_comparisons import adjust
 from jitter_workshop.stats.paired import p_value
@@ -36,7 +36,7 @@ PROOFS_OF_NOTHING = 4_000
 POWER = [(spread, ratio, n) for spread in (0.02, 0.1, 0.3) for ratio in (1.05, 1.2, 2.0) for n in (10, 20)]
 SHELL = ("sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done")
 RING = Path(__file__).with_name("Ring.java")
-PERCENTILES = tuple(chosen(None, match=f"{name}=([0-9]+)", unit="ns") for name in ("p50", "p99"))
+PERCENTILES = tuple(metric_of_options(None, match=f"{name}=([0-9]+)", unit="ns") for name in ("p50", "p99"))
 Run = dict[str, float]
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.attribution import explain_or_load
 from jitter_workshop.flow.chapters.suspects import STEAL, of_counters, of_trace
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -108,7 +108,7 @@ def measure(workshop: Workshop, walk: ChapterWalk, slot: StepName, emulated: boo
     walk.record(slot, run)
     if emulated:
         return emulated_figures(run, walk.chapter.shows)
-    report = explained(workshop.context.handle, run) if workshop.context.handle.has_trace(run.id) else None
+    report = explain_or_load(workshop.context.handle, run) if workshop.context.handle.has_trace(run.id) else None
     return figures(run, report if isinstance(report, EvidenceReport) else None, walk.chapter.shows)
 
 

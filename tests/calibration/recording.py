@@ -20,7 +20,7 @@ from jitter_workshop.bench.noiseorder import LONGEST_PERIOD_NS, SHORTEST_PERIOD_
 from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.bench.run_accumulator import RunAccumulator
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
@@ -93,7 +93,7 @@ def maker() -> Iterator[Make]:
 
         def make(request: MeasureRequest, cancel: CancelToken) -> Made:
             watch = _Watch(session)
-            run = measure(request, cast(OpenSession, watch), watch, cancel)
+            run = measure_run(request, cast(OpenSession, watch), watch, cancel)
             if not run.complete or watch.spec is None:
                 raise MeasureError("the run was stopped")
             return Made(run, watch.spec, watch.blocks)

@@ -309,7 +309,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"
 
 def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: Path) -> None:
     from jitter_workshop.flow.classes.classboard import ClassTable, CourseJudge, board_json, csv_table, machines
-    from jitter_workshop.flow.turns.classhost import in_words
+    from jitter_workshop.flow.turns.classhost import describe_turn
     from jitter_workshop.presenter.classes.board import boards
     from jitter_workshop.presenter.text.lines import written
 
@@ -333,7 +333,7 @@ def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: P
         talk.ask("turn", do="doing", doing=ESCAPES)
         held = state(tree)
         assert held.turn is not None
-        return [in_words(held, 1, 0.0), held.turn.doing]
+        return [describe_turn(held, 1, 0.0), held.turn.doing]
 
     shown, published = Hostile(host, 2).does(say)
     assert shown.isprintable()

@@ -19,7 +19,7 @@ from jitter_workshop.classroom.client import SILENT, started
 from jitter_workshop.classroom.store import BoardStore
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns import classhost
 from jitter_workshop.flow.turns.classhost import ClassHost
@@ -54,7 +54,7 @@ class Watching(RunObserver):
 
 def test_every_run_keeps_this_process_still() -> None:
     watching = Watching()
-    measure(SPIN, None, watching, CancelToken())
+    measure_run(SPIN, None, watching, CancelToken())
     assert watching.measured == [True, True, True]
     assert not background_gate.HERE.measured
 

@@ -205,7 +205,7 @@ def test_a_wait_that_is_stopped_leaves_the_queue(host: Host, token: CancelToken)
     waiting = threading.Thread(target=wait)
     waiting.start()
     until(lambda: read_turns().queue)
-    assert classhost.place(read_turns(), UID, 0.0).at_most_s is None
+    assert classhost.queue_place(read_turns(), UID, 0.0).at_most_s is None
     token.cancel("Escape")
     waiting.join(LIMIT_S)
     assert [type(error) for error in caught] == [WaitStopped]

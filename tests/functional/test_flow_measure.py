@@ -19,7 +19,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measuring.host_warnings import warnings
-from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure
+from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise_host
@@ -56,7 +56,7 @@ SPIN = MeasureRequest(workload="spin", duration_s=0.5, label="  a \x1b[31mlabel\
 
 def test_a_run_is_kept_with_all_it_knows(child: Callable[[str], None]) -> None:
     with SessionStore().create("mine", "here") as session:
-        run = measure(SPIN, session, SilentObserver(), CancelToken())
+        run = measure_run(SPIN, session, SilentObserver(), CancelToken())
     assert run.complete
     assert (run.label, run.workload, run.preset, len(run.blocks)) == ("a [31mlabel", "spin", None, 2)
     assert run.histograms["spin_gap"].count == 8
@@ -75,7 +75,7 @@ def test_a_dead_child_keeps_the_finished_blocks_and_says_so(child: Callable[[str
     child("die:1")
     with SessionStore().create("mine", "here") as session:
         with pytest.raises(MeasurementStopped) as caught:
-            measure(SPIN, session, SilentObserver(), CancelToken())
+            measure_run(SPIN, session, SilentObserver(), CancelToken())
         (stored,) = session.runs()
     said = caught.value.sentence()
     assert "by SIGKILL after 1 of 2 blocks" in said
@@ -90,7 +90,7 @@ def test_a_session_that_cannot_be_written_does_not_lose_the_run(child: Callable[
     store = SessionStore()
     with store.create("mine", "here"), store.open("mine") as second:
         with pytest.raises(RunNotKept, match="measured but could not be saved") as caught:
-            measure(SPIN, second, SilentObserver(), CancelToken())
+            measure_run(SPIN, second, SilentObserver(), CancelToken())
         assert caught.value.run.histograms["spin_gap"].count == 8
 
 
@@ -217,7 +217,7 @@ def test_progress_is_one_line_on_a_terminal(
 
 
 def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[str], None]) -> None:
-    run = measure(SPIN, None, SilentObserver(), CancelToken())
+    run = measure_run(SPIN, None, SilentObserver(), CancelToken())
     gap = run.histograms["spin_gap"]
     names = ("transit", "interval", "intended")
     histograms = {f"{who}_{what}": gap for what in names for who in ("accumulator", "journaller")}
@@ -244,4 +244,4 @@ def test_a_run_lists_the_settings_applied_during_it(
     monkeypatch.setattr(
         "jitter_workshop.flow.measuring.measure.applied_tunables", lambda root, in_effect: applied if in_effect else ()
     )
-    assert measure(SPIN, None, SilentObserver(), CancelToken()).applied == applied
+    assert measure_run(SPIN, None, SilentObserver(), CancelToken()).applied == applied

@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.model.run import Progress, RunStarted
@@ -43,6 +43,6 @@ def test_the_turn_is_asked_for_once_more_before_the_first_block(lost: bool) -> N
     with contextlib.ExitStack() as stack:
         if lost:
             stack.enter_context(pytest.raises(HostError, match="ada ended your turn"))
-        measure(request, None, notes, CancelToken(), turn=turn)
+        measure_run(request, None, notes, CancelToken(), turn=turn)
     assert notes.seen[:2] == (["asked"] if lost else ["asked", "started"])
     assert ("block" in notes.seen) is not lost

@@ -72,7 +72,7 @@ class Watcher:
 
 
 class Measured:
-    """Stand in for ``flow.measuring.measure.measure``. ``spoil``: what to make of each run, by number, before it is
+    """Stand in for ``flow.measuring.measure.measure_run``. ``spoil``: what to make of each run, by number, before it is
     kept."""
 
     def __init__(self, tree: Path) -> None:
@@ -117,7 +117,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def measured(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     made = Measured(tree)
-    monkeypatch.setattr(measuring, "measure", made)
+    monkeypatch.setattr(measuring, "measure_run", made)
     return made
 
 

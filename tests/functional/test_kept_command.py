@@ -17,7 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.flow.programs import kept
-from jitter_workshop.flow.programs.keeper import below
+from jitter_workshop.flow.programs.keeper import processes_below
 from jitter_workshop.flow.programs.kept import Ended, KeptCommand
 from jitter_workshop.flow.programs.launch import NOT_STARTED
 
@@ -30,9 +30,9 @@ def ran(*words: str, timeout_s: float = 60.0, capture: int = 4096) -> Ended:
 
 @pytest.fixture(autouse=True)
 def _nothing_left() -> None:
-    before = below(os.getpid())
+    before = processes_below(os.getpid())
     yield  # type: ignore[misc]
-    assert below(os.getpid()).keys() <= before.keys()
+    assert processes_below(os.getpid()).keys() <= before.keys()
 
 
 def test_its_times_and_its_output_are_told() -> None:

@@ -15,7 +15,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.pace import chapter_minutes
 from jitter_workshop.flow.chapters import lessoncheck
-from jitter_workshop.flow.chapters.tour import take
+from jitter_workshop.flow.chapters.tour import take_tour
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.host_status import read_checks
 from jitter_workshop.flow.host_ops.settings import look_at_settings
@@ -117,7 +117,7 @@ def test_a_tunable_in_no_chapter_is_a_mistake_of_the_built_in_course_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(registry.find_tunable("perf-access")), "untaught", "")
-    (problem,) = lessoncheck.check(None).problems
+    (problem,) = lessoncheck.check_course(None).problems
     assert problem.file == "course.toml"
     assert "the tunable perf-access" in problem.message
     assert found(built_in_chapter("05-isolation", tmp_path / "c")) == []
@@ -313,7 +313,7 @@ def test_a_chapter_whose_recording_cannot_be_shown_says_so_where_it_is_listed(
     assert broken.startswith("the recording ")
     assert what in broken
     assert broken.endswith(f"; {whole}")
-    assert take(course_dir=course, root=host).next_entry is None, "Enter does not lead to what cannot be shown"
+    assert take_tour(course_dir=course, root=host).next_entry is None, "Enter does not lead to what cannot be shown"
     assert main(["lessons", "list", "--course", str(course), "--root", str(host)]) == 0
     assert what in capsys.readouterr().out
 
@@ -386,7 +386,7 @@ def test_minutes_far_from_the_computed_ones_are_a_mistake(tmp_path: Path, stated
 
 def test_a_slow_step_is_a_mistake_in_the_built_in_course_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lessoncheck, "LONGEST_STEP_S", 20.0)
-    slow = [problem.message for problem in lessoncheck.check(None).problems]
+    slow = [problem.message for problem in lessoncheck.check_course(None).problems]
     assert any("'explain'" in message for message in slow)
     assert found(built_in_chapter("02-governor", tmp_path / "c")) == []
 

@@ -127,10 +127,10 @@ def test_a_proof_and_a_screening_are_refused(emulated_here: Path, words: tuple[s
     anything: Any = None
     request = ProveRequest(words=words)
     with pytest.raises(HostError, match="times mean nothing"):
-        proof_plan.draw(request, anything)
+        proof_plan.draw_up_proof(request, anything)
     if words != ("placement",):
         with pytest.raises(HostError, match="times mean nothing"):
-            screening_plan.draw(screening_plan.ScreenRequest(request), anything)
+            screening_plan.draw_up_screening(screening_plan.ScreenRequest(request), anything)
 
 
 def test_a_real_host_is_not_refused(tmp_path: Path) -> None:

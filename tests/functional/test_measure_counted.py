@@ -20,7 +20,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.model.run import Run, SilentObserver
@@ -65,7 +65,7 @@ def made(evidence: bool, tracer: Callable[[], Tracer]) -> Run:
     """A run of the scripted child, kept in a session."""
     request = MeasureRequest(workload="spin", duration_s=0.5, label="wanted", evidence=evidence)
     with SessionStore().create("monday", "lab03") as session:
-        return measure(request, session, SilentObserver(), CancelToken(), tracer=tracer)
+        return measure_run(request, session, SilentObserver(), CancelToken(), tracer=tracer)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.isolated_set import NOTE
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
@@ -45,7 +45,7 @@ def made_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(request: MeasureRequest, place: Callable[..., CpuSet] | None) -> measuring.Run:
-    return measure(request, None, SilentObserver(), CancelToken(), place=place)
+    return measure_run(request, None, SilentObserver(), CancelToken(), place=place)
 
 
 def refuse(pid: int, tids: Sequence[int] = ()) -> CpuSet:

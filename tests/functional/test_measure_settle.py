@@ -11,8 +11,8 @@ from jitter_workshop.bench import worker
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.measuring.measure import measure
-from jitter_workshop.flow.measuring.request import MeasureRequest, check
+from jitter_workshop.flow.measuring.measure import measure_run
+from jitter_workshop.flow.measuring.request import MeasureRequest, check_request
 from jitter_workshop.model.run import Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
 from tests.ownturn import turn_of
@@ -41,7 +41,7 @@ def test_it_settles_before_the_first_block_and_says_so(tmp_path: Path, monkeypat
     monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     clock = Clock()
     request = MeasureRequest(workload="spin", duration_s=0.26, settle_s=SETTLE_S, proof="20260101-000000-aaaa")
-    run = measure(request, None, clock, CancelToken())
+    run = measure_run(request, None, clock, CancelToken())
     assert (run.settle_s, run.proof, len(run.blocks)) == (SETTLE_S, "20260101-000000-aaaa", 2)
     assert clock.done[0] - clock.ready >= SETTLE_S + run.blocks[0].duration_ns / 1e9
     assert run.duration_s < SETTLE_S
@@ -55,6 +55,6 @@ def test_any_other_run_settles_as_before_any_block() -> None:
 @pytest.mark.parametrize("settle_s", [-0.1, 60.1, float("nan")])
 def test_an_impossible_settling_time_is_refused(settle_s: float) -> None:
     with pytest.raises(UsageError):
-        check(MeasureRequest(settle_s=settle_s))
+        check_request(MeasureRequest(settle_s=settle_s))
     with pytest.raises(UsageError):
         worker.validate(RunSpec("spin", Placement("none"), 1, 1_000_000, settle_s=settle_s))

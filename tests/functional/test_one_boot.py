@@ -21,7 +21,7 @@ from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.host_ops.apply import as_root
+from jitter_workshop.flow.host_ops.apply import plan_as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.settings import ONCE
 from jitter_workshop.host.boot.bootloader import ENTRY_ID
@@ -429,7 +429,7 @@ def test_apply_once_asks_root_where_only_root_can_tell(tree: Path, monkeypatch: 
     drawn = draw_up(tree, set_for_one_boot(parse_wanted(("nohz-full",))), "2-3")
     assert not drawn.plan.changes
     with contextlib.closing(AgentConnection()) as used:
-        kinds = [change.kind for change in as_root(used, drawn).plan.changes]
+        kinds = [change.kind for change in plan_as_root(used, drawn).plan.changes]
     assert kinds == ["grub-entry", "grub-once", "grub-next"]
 
 

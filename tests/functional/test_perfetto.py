@@ -19,9 +19,9 @@ pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.attribution import explain_or_load
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.reporting.perfetto import of_run
+from jitter_workshop.flow.reporting.perfetto import perfetto_of_run
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import EMULATED, mark_in
 from jitter_workshop.model.text import clean
@@ -91,9 +91,9 @@ def test_the_mark_of_a_runs_host_is_in_its_title_and_at_each_worst_stall(session
     with SessionStore().open("monday") as opened:
         (run,) = (one for one in opened.runs() if one.id == TRACED)
         run = dataclasses.replace(run, host={**run.host, "emulated": mark == EMULATED, "accelerator": None})
-        report = explained(opened, run, 3, keep=False)
+        report = explain_or_load(opened, run, 3, keep=False)
         assert isinstance(report, EvidenceReport)
-        found = read(of_run(opened, run, report.worst))
+        found = read(perfetto_of_run(opened, run, report.worst))
     assert (mark_in(report.notes), mark_in({})) == (mark, "")
     assert found.tracks[ROOT].name.endswith(f"({mark})") == bool(mark)
     worst = list(found.marks("Worst stalls"))

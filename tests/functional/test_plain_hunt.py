@@ -71,7 +71,7 @@ def test_applied_isolation_is_said_first_and_restore_lets_noises_in(
 ) -> None:
     agent = isolate(workshop, monkeypatch)
     with monkeypatch.context() as none:
-        none.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+        none.setattr("jitter_workshop.flow.chapters.hunt.suspected_noises", lambda *_: ())
         text = said(workshop, "||k|start|restore|restore|q")
     kept = kept_away(("isolation",), "type restore")
     first, *_ = text.split(kept)

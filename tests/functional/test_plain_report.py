@@ -31,8 +31,8 @@ def measured() -> FakeWorkshop:
 
 
 def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draft, "prepare", lambda *_, **__: None)
-    monkeypatch.setattr(draft, "build", lambda subject: rich())
+    monkeypatch.setattr(draft, "prepare_report", lambda *_, **__: None)
+    monkeypatch.setattr(draft, "build_report", lambda subject: rich())
 
 
 def test_a_report_is_shown_and_written_in_the_chosen_format(folder: Path) -> None:

@@ -408,7 +408,7 @@ def test_our_own_runs_are_screened_by_their_primary_line_and_kept_apart(
         made.append(run)
         return run
 
-    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setattr(measuring, "measure_run", measure)
     line = ["prove", "--screen", "thp", "stat-interval", "numa-balancing", "--yes", "--cpus", "2-3", "--seed", "5"]
     assert main([*line, "--rounds", "12", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)

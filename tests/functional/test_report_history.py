@@ -55,7 +55,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorksh
 
 
 def report(workshop: FakeWorkshop) -> ReportDocument:
-    return reporting.build(subject_of(workshop))
+    return reporting.build_report(subject_of(workshop))
 
 
 def test_a_chapter_that_was_applied_and_left(live: FakeWorkshop) -> None:

@@ -191,7 +191,7 @@ def test_an_obstacle_to_writing_is_told_before_any_work(
         raise AssertionError("the report was made")
 
     assert say("report", "--format", "json")[0] == 0
-    monkeypatch.setattr(preparing, "prepare", built)
+    monkeypatch.setattr(preparing, "prepare_report", built)
     for words in (["-o", "missing/x.html"], ["--format", "json"], ["-o", "."]):
         code, out, _ = say("report", *words)
         assert (code, out) == (2, "")
@@ -288,7 +288,7 @@ def test_the_causes_of_stolen_time_are_computed_once(
     with SessionStore().open("@1") as opened:
         run, blocks = make_run([[100] * 1000], run_id="20260103-000000-cccc", name="spin_gap", workload="spin")
         opened.add_run(run, blocks, trace=trace_of(events, stalls))
-        assert reporting.build(subject_of(opened)).culprits[0].evidence == "trace"
+        assert reporting.build_report(subject_of(opened)).culprits[0].evidence == "trace"
     kept = session / "runs" / "20260103-000000-cccc" / causes.KEPT_FILE
     assert not kept.exists(), "building a report writes nothing"
     first = json.loads(say("report", "--format", "json", "-o", "-")[1])["culprits"]

@@ -19,7 +19,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.run import SilentObserver
@@ -613,7 +613,7 @@ async def test_a_step_that_must_wait_says_why() -> None:
 async def test_the_judged_line_before_a_run_counts_the_messages_that_this_host_makes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jitter_workshop.tui.screens.chapter.steps.pace", lambda *_: 10_800.0)
+    monkeypatch.setattr("jitter_workshop.tui.screens.chapter.steps.expected_rate", lambda *_: 10_800.0)
     workshop = open_workshop()
     workshop.walk("migration").go("measure")
     app = WorkshopApp(workshop, "migration")
@@ -1037,7 +1037,7 @@ def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
     said = " ".join(talking.talk(workshop, "||q", "coordinated-omission", 80).split())
     assert "p99 from the due time is 50 ms" in said
     assert "p99 from the due time 50 ms, then 500 ns" in said
-    document = build(subject_of(workshop))
+    document = build_report(subject_of(workshop))
     (chapter,) = (one for one in document.chapters if one.id == "coordinated-omission")
     assert "p99 from the due time 50 ms, then 500 ns" in chapter.comparison_text
     assert chapter.comparison is not None

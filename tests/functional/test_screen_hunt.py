@@ -267,7 +267,7 @@ async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> Non
 async def test_where_no_noise_reaches_the_cpu_nothing_is_offered(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspected_noises", lambda *_: ())
     async with at(workshop, (80, 24), *QUIET, "x") as (app, pilot):
         assert isinstance(app.screen, ErrorDialog)
         assert "no noise" in framed(app)
@@ -326,7 +326,7 @@ async def test_a_refusal_to_hide_leads_to_the_restore_of_the_isolation(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = isolate(workshop, monkeypatch)
-    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspected_noises", lambda *_: ())
     async with at(workshop, (80, 24), "enter", "m", "k", "x") as (app, pilot):
         assert "Let the noises in?" in framed(app)
         await press(pilot, "enter")

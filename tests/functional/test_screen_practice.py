@@ -50,7 +50,7 @@ INSIDE = "print('INSIDE'); print('said', input()); raise SystemExit(int(input())
 def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that were run in the place of a machine; this host can run one, and the screen can be suspended."""
     run: list[list[str]] = []
-    monkeypatch.setattr(practising, "check", lambda host, served=False: None)
+    monkeypatch.setattr(practising, "refuse_if_no_practice", lambda host, served=False: None)
     monkeypatch.setattr(practising, "practise", lambda command: run.append(command) or 0)
     monkeypatch.setattr(WorkshopApp, "suspend", lambda self: contextlib.nullcontext())
     return run
@@ -80,7 +80,7 @@ async def test_the_key_explains_the_machine_and_opens_it(machine: list[list[str]
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert machine == [practising.words()]
+        assert machine == [practising.practice_command()]
         assert isinstance(app.screen, HomeScreen)
         assert "You are back on this host." in text_of(app)
 
@@ -95,7 +95,7 @@ async def test_a_chapter_opens_the_machine_at_this_chapter(machine: list[list[st
         assert "Why so slow?" in text_of(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert machine == [practising.words("baseline")]
+        assert machine == [practising.practice_command("baseline")]
         assert machine[0][-2:] == ["--chapter", "baseline"]
         assert isinstance(app.screen, ChapterScreen)
 
@@ -109,7 +109,7 @@ async def test_a_refusal_of_a_practice_machine_is_told_with_its_advice(
     def check(host: object, served: bool = False) -> None:
         raise error
 
-    monkeypatch.setattr(practising, "check", check)
+    monkeypatch.setattr(practising, "refuse_if_no_practice", check)
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -124,12 +124,12 @@ def test_it_does_not_open_in_itself_or_in_a_browser(monkeypatch: pytest.MonkeyPa
     host = open_workshop().context.host
     inside = dataclasses.replace(host, accelerator="tcg")
     with pytest.raises(HostError, match=practising.HERE):
-        practising.check(inside)
+        practising.refuse_if_no_practice(inside)
     with pytest.raises(HostError, match="browser"):
-        practising.check(dataclasses.replace(host, accelerator=None), served=True)
+        practising.refuse_if_no_practice(dataclasses.replace(host, accelerator=None), served=True)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NotHere, match=r"not installed|shares this host"):
-        practising.check(dataclasses.replace(host, accelerator=None))
+        practising.refuse_if_no_practice(dataclasses.replace(host, accelerator=None))
 
 
 async def test_the_footer_offers_it_for_a_chapter_that_this_host_cannot_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,5 +205,5 @@ def test_line_by_line_it_is_a_word(
     assert PlainWalk(open_workshop()).run(None) == 0
     told = capsys.readouterr().out
     assert "done in the machine changes this" in " ".join(told.split())
-    assert machine == [practising.words(plain=True)]
+    assert machine == [practising.practice_command(plain=True)]
     assert machine[0][-1] == "--plain"

@@ -33,7 +33,7 @@ LISTED = (
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "listed", lambda root, stop=None: LISTED)
+    monkeypatch.setattr(targets, "list_processes", lambda root, stop=None: LISTED)
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_line_by_line_a_process_is_chosen_by_its_place_or_its_number(monkeypatch
             raise HostError("there is no process 9", "'ps -e' lists the processes")
         return TRACED
 
-    monkeypatch.setattr("jitter_workshop.plain.programs.listed", lambda root: LISTED)
+    monkeypatch.setattr("jitter_workshop.plain.programs.list_processes", lambda root: LISTED)
     monkeypatch.setattr("jitter_workshop.plain.programs.explain_running", explain_running)
     said = talk(open_workshop(), "explain|2|explain|pid 4001|explain 9|explain|x|explain||q")
     assert calls == [(4_002, 12), (4_001, None), (9, None)]

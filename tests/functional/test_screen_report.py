@@ -46,8 +46,8 @@ def measured(*chapters: str) -> FakeWorkshop:
 
 def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is reported, it is the made report with everything in it and hostile names."""
-    monkeypatch.setattr(draft, "prepare", lambda *_, **__: None)
-    monkeypatch.setattr(draft, "build", lambda subject: rich())
+    monkeypatch.setattr(draft, "prepare_report", lambda *_, **__: None)
+    monkeypatch.setattr(draft, "build_report", lambda subject: rich())
 
 
 async def made(pilot: Pilot[None], screen: ReportScreen) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.host_status import Findings, find, read_checks, treating
+from jitter_workshop.flow.host_ops.host_status import Findings, find_checks, read_checks, treating
 from jitter_workshop.model.status import SettingDrift
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -194,9 +194,9 @@ async def test_it_looks_on_a_thread_and_again_when_asked(server: FakeWorkshop, m
     def slowly(root: Path, course: object) -> Findings:
         looks.append(threading.current_thread())
         assert go_on.wait(20)
-        return find(root, server.course)
+        return find_checks(root, server.course)
 
-    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", slowly)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find_checks", slowly)
     app = WorkshopApp(server)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -220,7 +220,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
     def refuses(root: Path, course: object) -> Findings:
         raise HostError("this host shows no CPU", "look at /sys")
 
-    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", refuses)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find_checks", refuses)
     async with opened(server, (80, 24), "s") as (app, pilot):
         await pilot.press("enter", "down", "g", "i", "pagedown")
         assert "This host could not be read." in text_of(app)
@@ -232,13 +232,13 @@ async def test_drift_is_told_and_values_of_a_host_are_shown_as_text(
     server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     def drifted(root: Path, course: object) -> Findings:
-        found = find(root, server.course)
+        found = find_checks(root, server.course)
         first = found.checks[0]
         drift = SettingDrift("/sys/x", "performance", "[red]\x1b[31msave", "tuned")
         check = dataclasses.replace(first.check, state="improve", value="[b]\x1b[31mbad[/]", drifted=drift)
         return dataclasses.replace(found, checks=(dataclasses.replace(first, check=check), *found.checks[1:]))
 
-    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find", drifted)
+    monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find_checks", drifted)
     async with opened(server, size, "s") as (app, pilot):
         text = text_of(app)
         assert "governor          drifted CPU governor: [b] [31mbad[/]" in text

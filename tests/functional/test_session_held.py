@@ -64,7 +64,7 @@ def test_a_run_that_was_never_stored_has_the_curve_of_its_table_and_no_notice(
     def not_kept(*_: object, **__: object) -> None:
         raise measuring.RunNotKept(held.context.handle.read_only, run)
 
-    monkeypatch.setattr(measuring, "measure", not_kept)
+    monkeypatch.setattr(measuring, "measure_run", not_kept)
     request = held.walk("baseline").measuring.request("measure")
     assert Workshop.measure(held, request, SilentObserver(), CancelToken()) is run
     (shown,) = held.context.runs.curves(held.context.runs.every())

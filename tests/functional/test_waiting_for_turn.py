@@ -15,7 +15,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.measure import measure
+from jitter_workshop.flow.measuring.measure import measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import Progress, RunStarted
 from jitter_workshop.plain.walkthrough import PlainWalk
@@ -115,6 +115,6 @@ def test_a_busy_workshop_names_no_option_of_a_verb(holder: subprocess.Popen[str]
 def test_a_holder_of_the_turn_measures_although_the_shared_name_is_taken(holder: subprocess.Popen[str]) -> None:
     request = MeasureRequest(workload="spin", duration_s=0.1)
     with pytest.raises(BusyError):
-        measure(request, None, Silent(), CancelToken())
-    assert measure(request, None, Silent(), CancelToken(), turn_held=True).complete
+        measure_run(request, None, Silent(), CancelToken())
+    assert measure_run(request, None, Silent(), CancelToken(), turn_held=True).complete
     assert holder.poll() is None

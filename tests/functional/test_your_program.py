@@ -189,14 +189,14 @@ def test_line_by_line_it_is_observed_proven_and_made_to_last(tmp_path: Path, mon
 
 @pytest.mark.parametrize(("chapter", "verb"), [("", True), (ID, False)])
 def test_advice_uses_the_words_of_the_place(chapter: str, verb: bool) -> None:
-    command = CommandRequest(("true",), metrics.chosen(None))
+    command = CommandRequest(("true",), metrics.metric_of_options(None))
     request = ProveRequest(("thp",), chapter=chapter, command=command)
     root, cpus = HostRoot(), CpuSet((0,))
     said = proof_plan.command_measured(request, command, root, read_topology(root), cpus)[1]
     hot = HotCpus(cpus, "it is asked for", "asked", "CPU 0 is hot; --cpus 0-1 takes whole cores")
     said += " ".join(proof_plan._on_hot(request, hot))
     with pytest.raises(HostError) as refused:
-        proof_plan.draw(dataclasses.replace(request, words=("isolation",)), AgentConnection())
+        proof_plan.draw_up_proof(dataclasses.replace(request, words=("isolation",)), AgentConnection())
     said += refused.value.sentence()
     assert said.count("--cpus") == (3 if verb else 0)
     assert said.count("another change") == (0 if verb else 1)

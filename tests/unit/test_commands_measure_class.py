@@ -30,6 +30,6 @@ def test_the_turn_names_the_measurement(
         with turn(0.0, token, lambda sentence: None):
             raise MeasureError("that was all")
 
-    monkeypatch.setattr(measure, "measure", fake)
+    monkeypatch.setattr(measure, "measure_run", fake)
     assert main(["measure", *words]) == 2
     assert made.doing == [doing]

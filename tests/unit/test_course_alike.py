@@ -11,7 +11,7 @@ import pytest
 
 from jitter_workshop.course.alike import alike, guess_key
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.flow.chapters.lessoncheck import check_course
 from jitter_workshop.model.course import Chapter
 
 CHAPTERS = load_course().chapters
@@ -86,7 +86,7 @@ def test_lessons_check_names_the_chapter_that_asks_it_already(tmp_path: Path) ->
     lesson.write_text(f"{before}[prediction]{taken}[[by_hand]]{rest.split('[[by_hand]]', 1)[1]}")
     listed = ", ".join(f'"{name}"' for name in names)
     (tmp_path / "course.toml").write_text(f'format_version = 1\nid = "mine"\ntitle = "Mine"\nchapters = [{listed}]\n')
-    found = check(tmp_path).problems
+    found = check_course(tmp_path).problems
     # The guess, and each of the recall questions behind it.
     assert len(found) == 1 + len(CHAPTERS[0].recall)
     assert {(one.file, "01-baseline" in one.message) for one in found} == {("04-pinning/lesson.toml", True)}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, for_others, names_in, runs_for_others
+from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, anonymize_report, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
 from jitter_workshop.model.evidence import QuietCpus as Clean
@@ -86,7 +86,7 @@ def test_names_of_hosts_users_and_tasks_are_gone_and_the_same_one_everywhere() -
     found = names_in(document)
     assert found.hosts == ("lab03",)
     assert set(found.tasks) == {"mirror-daily", "billing-sync"}
-    kept = for_others(document)
+    kept = anonymize_report(document)
     text = told(kept)
     # The interrupt's name is the kernel's, even where a task has the same one.
     assert '"irq", "name": "mirror-daily"' in text
@@ -112,7 +112,7 @@ def test_names_of_hosts_users_and_tasks_are_gone_and_the_same_one_everywhere() -
 
 def test_figures_ids_and_verdicts_stay() -> None:
     document = made()
-    kept = for_others(document)
+    kept = anonymize_report(document)
     assert [r.id for r in kept.runs] == [r.id for r in document.runs]
     assert [r.histogram for r in kept.runs] == [r.histogram for r in document.runs]
     assert [p.judgement for p in kept.proofs] == [p.judgement for p in document.proofs]
@@ -124,19 +124,19 @@ def test_figures_ids_and_verdicts_stay() -> None:
 
 
 def test_anonymizing_a_document_twice_changes_nothing_more() -> None:
-    once = for_others(named())
-    assert for_others(once) is once
+    once = anonymize_report(named())
+    assert anonymize_report(once) is once
 
 
 def test_a_report_with_next_to_nothing_is_one() -> None:
-    assert for_others(bare()).private
+    assert anonymize_report(bare()).private
 
 
 @pytest.mark.parametrize("users", ["pr-acmeproj", "kvm-acmevm", "irq-X", "watchdog-X", "vhost-X", "rcu_X", "kworker"])
 def test_tasks_that_only_sound_like_the_kernels_lose_theirs(users: str) -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, users, 1, 2.0),))
     document = dataclasses.replace(made(), runs=(run,), culprits=())
-    assert for_others(document).runs[0].disturbed[0].name == "task 1"
+    assert anonymize_report(document).runs[0].disturbed[0].name == "task 1"
 
 
 KERNELS = """kworker/0:1-events kworker/R-netns ksoftirqd/1 rcu_preempt swapper/1 irq/24-eth0 kdamond.0 md0_raid1
@@ -147,14 +147,16 @@ nvme-wq btrfs-cleaner kblockd psimon loop0 stopper/0 jbd2/vda1-8 rcuop/3 pr/ttyS
 def test_tasks_of_the_kernel_keep_their_names(kernels: str) -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, kernels, 1, 2.0),))
     document = dataclasses.replace(made(), runs=(run,), culprits=())
-    assert for_others(document).runs[0].disturbed[0].name == kernels
+    assert anonymize_report(document).runs[0].disturbed[0].name == kernels
 
 
 def test_the_name_of_a_host_in_a_path_of_the_kernel_is_the_kernels() -> None:
     host = dataclasses.replace(HOST, name="vm")
     event = HostEvent("t", "applied", "stat-interval", "/proc/sys/vm/stat_interval", "1", "120", reason="on vm.")
     command = Command("sysctl vm.stat_interval=120", "on vm")
-    kept = for_others(dataclasses.replace(bare(), hosts=(host,), host_name="vm", events=(event,), commands=(command,)))
+    kept = anonymize_report(
+        dataclasses.replace(bare(), hosts=(host,), host_name="vm", events=(event,), commands=(command,))
+    )
     assert kept.events[0].path == "/proc/sys/vm/stat_interval"
     assert kept.events[0].reason == "on host 1."
     assert kept.commands == (Command("sysctl vm.stat_interval=120", "on host 1"),)
@@ -162,7 +164,7 @@ def test_the_name_of_a_host_in_a_path_of_the_kernel_is_the_kernels() -> None:
 
 def test_the_host_on_which_the_report_is_made_is_not_named_either() -> None:
     document = dataclasses.replace(bare(), notes={"after": "the session was made on lab03, and this host is desk07"})
-    kept = for_others(dataclasses.replace(document, host_name="lab03"), "desk07")
+    kept = anonymize_report(dataclasses.replace(document, host_name="lab03"), "desk07")
     assert "lab03" not in told(kept)
     assert "desk07" not in told(kept)
 
@@ -171,7 +173,7 @@ def test_a_task_that_is_called_like_a_figure_falsifies_none() -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, "5", 1, 2.0),))
     said = Culprits(run.id, "counters", None, ("Also there: 5 (pid 1), 2 % of a CPU.", "There is no trace of it."))
     document = dataclasses.replace(bare(), runs=(run,), culprits=(said,), summary=("Stalls: 5 a second.",))
-    kept = for_others(document)
+    kept = anonymize_report(document)
     assert kept.summary == ("Stalls: 5 a second.",)
     assert kept.culprits[0].text == ("Also there: task 1 (pid 1), 2 % of a CPU.", "There is no trace of it.")
     assert kept.runs[0].disturbed[0].name == "task 1"
@@ -185,7 +187,7 @@ def test_no_field_with_names_of_tasks_keeps_the_name_of_a_task(name: str) -> Non
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, name, 1, 2.0),))
     document = dataclasses.replace(bare(), runs=(run,))
     if name in names_in(document).tasks:
-        assert for_others(document).runs[0].disturbed[0].name == "task 1"
+        assert anonymize_report(document).runs[0].disturbed[0].name == "task 1"
 
 
 @pytest.mark.parametrize("label", ["vm-baseline", "vm_2", "acme before the move"])
@@ -203,7 +205,7 @@ def test_no_label_is_searched_for_names_it_is_replaced(label: str) -> None:
     document = dataclasses.replace(
         document, runs=(run,), overlays=(chart,), commands=(command, rooted), imports=(line,), host_name="vm"
     )
-    kept = for_others(document)
+    kept = anonymize_report(document)
     text = told(kept)
     assert label not in text
     assert "acme" not in text
@@ -223,7 +225,7 @@ def test_processes_that_a_check_lists_are_not_named() -> None:
     check = CheckState("user-tasks", "Other tasks", "info", "31", None, listed)
     before = dataclasses.replace(made_snapshot(False), checks=(check,))
     point = OpenPoint("check", "user-tasks", "Other tasks", listed)
-    kept = for_others(dataclasses.replace(bare(), before=before, still_open=(point,)))
+    kept = anonymize_report(dataclasses.replace(bare(), before=before, still_open=(point,)))
     assert kept.before is not None
     said = "31 of 40 processes may run on CPU 2-3; 1 with real-time priority"
     assert (kept.before.checks[0].reason, kept.still_open[0].text) == (said, said)
@@ -239,7 +241,7 @@ def test_a_task_with_the_name_of_an_event_changes_no_evidence() -> None:
         candidates=("reading a slow clock (HPET, ACPI timer)",),
     )
     document = dataclasses.replace(bare(), culprits=(Culprits("x", "trace", evidence, ("Task timer did it.",)),))
-    (kept,) = for_others(document).culprits
+    (kept,) = anonymize_report(document).culprits
     assert kept.report is not None
     assert [cause.name for cause in kept.report.causes] == ["task 1", "timer", "task 2", "task 2"]
     assert kept.report.candidates == evidence.candidates

@@ -16,7 +16,7 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters import command_checks
 from jitter_workshop.flow.chapters.command_checks import CommandFound
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.flow.chapters.lessoncheck import check_course
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.by_hand import HandCommand
 from jitter_workshop.model.course import OPEN
@@ -287,7 +287,7 @@ def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch
 )
 def test_a_wrong_check_is_found(course: Path, more: str, named: str) -> None:
     with_check(course, more)
-    found = [one.message for one in check(course).problems if "check" in one.message or named in one.message]
+    found = [one.message for one in check_course(course).problems if "check" in one.message or named in one.message]
     assert len(found) == 1
     assert named in found[0]
 
@@ -298,7 +298,7 @@ def test_a_value_in_effect_does_not_show_a_file(course: Path) -> None:
     reads = "grep -H . /proc/sys/vm/stat_interval # {cpus}"
     assert reads in text
     file.write_text(text.replace(reads, "echo vm.stat_interval=10 | sudo tee /etc/sysctl.d/a.conf"))
-    found = [one.message for one in check(course).problems if "below /etc" in one.message]
+    found = [one.message for one in check_course(course).problems if "below /etc" in one.message]
     assert len(found) == 1
 
 
@@ -352,7 +352,9 @@ def test_a_file_has_each_line_of_a_check(tree: Path, course: Path, monkeypatch: 
 
 def test_a_command_that_nothing_can_show_says_why(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, 'unchecked = "The kernel keeps no record."'), monkeypatch)
-    assert [one.message for one in check(course).problems if one.file == LESSON and "command" in one.message] == []
+    assert [
+        one.message for one in check_course(course).problems if one.file == LESSON and "command" in one.message
+    ] == []
     (one,) = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False).look()
     assert (one.state, one.unchecked) == ("", "The kernel keeps no record.")
     told = " ".join(line.plain.strip() for line in by_hand([one], 80))

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.flow.chapters.cause_times import times
+from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.suspects import of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
@@ -67,13 +67,13 @@ PINNED = traced(("task", "python", 790 * MS), ("timer", "tick", 5 * MS))
 
 def told(before: KnownRun, after: KnownRun, ident: str, width: int = 120) -> str:
     of = chapter(ident)
-    found = dataclasses.replace(effects_of_change(before, after, of.shows), causes=times(before, after, of))
+    found = dataclasses.replace(effects_of_change(before, after, of.shows), causes=times_of_causes(before, after, of))
     other = dataclasses.replace(after, run=dataclasses.replace(after.run, id="another"))
     return written(effect.compared(found, (before, other), "changed", width).lines)
 
 
 def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:
-    found = {one.label: one for one in times(SHARING, PINNED, chapter("pinning"))}
+    found = {one.label: one for one in times_of_causes(SHARING, PINNED, chapter("pinning"))}
     assert found[SHARED].ns == (107 * MS, 0)
     assert found["task python"].ns == (400 * MS, 395 * MS)
     assert [one.label for one in found.values() if one.treated] == [SHARED, "moves to another CPU"]
@@ -82,7 +82,7 @@ def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:
 
 
 def test_a_task_has_its_name_unless_it_is_a_measured_thread() -> None:
-    found = {one.label: one.task for one in times(SHARING, PINNED, chapter("pinning"))}
+    found = {one.label: one.task for one in times_of_causes(SHARING, PINNED, chapter("pinning"))}
     assert found == {**dict.fromkeys(found, ""), "task python": "python"}
 
 
@@ -102,7 +102,7 @@ def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause(
     assert said.startswith("What changed: threads moved to another CPU: 7 → 0 a second. ")
     assert "In the trace, this cause took only 290 ns a second" in said
     untraced = dataclasses.replace(moving, report=None)
-    assert times(untraced, PINNED, chapter("pinning")) == ()
+    assert times_of_causes(untraced, PINNED, chapter("pinning")) == ()
     assert told(untraced, PINNED, "pinning").startswith("What changed: threads moved to another CPU: 7 → 0 a second.")
 
 
@@ -115,13 +115,13 @@ def test_diagnose_and_compare_agree_on_the_causes_that_the_change_acts_on(of: Ch
         assert before.report is not None
         seen = of_trace(before.report, figure=figure)
         judged_as = words.means(woken_by(seen.suspects[0], seen), of, COURSE)
-        compared_as = next(one for one in times(before, after, of) if one.ns[0])
+        compared_as = next(one for one in times_of_causes(before, after, of) if one.ns[0])
         assert (" acts on " in judged_as) is compared_as.treated, (kind, name, judged_as)
 
 
 @pytest.mark.parametrize("of", [one for one in COURSE.chapters if "apply" in one.steps], ids=lambda one: one.id)
 def test_a_change_acts_on_a_cause_that_its_own_figure_counts(of: Chapter) -> None:
-    every = [times(traced((*cause, 300 * MS)), traced(("irq", "another", 1)), of)[0] for cause in EVERY_CAUSE]
+    every = [times_of_causes(traced((*cause, 300 * MS)), traced(("irq", "another", 1)), of)[0] for cause in EVERY_CAUSE]
     counted = [one for one in every if one.counted]
     assert not counted or any(one.treated for one in counted)
 
@@ -132,24 +132,24 @@ def test_a_call_is_acted_on_where_the_change_acts_on_the_work_that_it_woke() -> 
         ("workqueue", "flush_to_ldisc", 6 * MS),
     )  # fmt: skip
     quiet = traced(("timer", "tick", 4 * MS))
-    found = {one.label: one.treated for one in times(calling, quiet, chapter("workqueues"))}
+    found = {one.label: one.treated for one in times_of_causes(calling, quiet, chapter("workqueues"))}
     assert found["function call from another CPU"]
     assert found["work flush_to_ldisc"]
     for before, after in ((calling, quiet), (quiet, calling)):
         assert "not meant to reduce" not in told(before, after, "workqueues")
-    assert not any(one.treated for one in times(calling, quiet, chapter("isolation")))
+    assert not any(one.treated for one in times_of_causes(calling, quiet, chapter("isolation")))
 
 
 def test_a_trace_with_gaps_compares_nothing() -> None:
     gaps = traced(("task", "python", 10 * MS), ("no_event", "events lost", 11 * MS))
-    assert times(SHARING, gaps, chapter("pinning")) == ()
-    assert times(gaps, SHARING, chapter("pinning")) == ()
+    assert times_of_causes(SHARING, gaps, chapter("pinning")) == ()
+    assert times_of_causes(gaps, SHARING, chapter("pinning")) == ()
 
 
 def test_an_unlisted_cause_of_a_recorded_run_took_at_most_as_long_as_the_smallest_listed_one() -> None:
     before = listed(("task", "producer", 90 * MS), ("task", "accumulator", 20 * MS), ("migration", "", 9), others=3)
     after = listed(("task", "python", 95 * MS), ("softirq", "RCU", 2 * MS), others=3)
-    found = {one.label: one for one in times(before, after, chapter("pinning"))}
+    found = {one.label: one for one in times_of_causes(before, after, chapter("pinning"))}
     seconds = before.run.duration_s
     assert found[SHARED].ns == (110 * MS / seconds, 2 * MS / seconds)
     assert found[SHARED].at_most == (False, True)
@@ -161,7 +161,7 @@ def test_an_unlisted_cause_of_a_recorded_run_took_at_most_as_long_as_the_smalles
 
 
 def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
-    found = times(SHARING, PINNED, chapter("pinning"))
+    found = times_of_causes(SHARING, PINNED, chapter("pinning"))
     table = effect.counts((), 80, causes=effect.rows_of(found))
     assert table[0].plain.split() == ["TIME", "BY", "CAUSE,", "A", "SECOND", "before", "after"]
     assert [line.plain.split("  ")[0] for line in table[1:]] == [
@@ -209,7 +209,9 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
 
 def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() -> None:
     load = dataclasses.replace(SHARING, run=dataclasses.replace(SHARING.run, noise="python"))
-    found = dataclasses.replace(effects_of_change(load, PINNED), causes=times(load, PINNED, chapter("pinning")))
+    found = dataclasses.replace(
+        effects_of_change(load, PINNED), causes=times_of_causes(load, PINNED, chapter("pinning"))
+    )
     assert [one.label for one in found.causes if one.own_load] == ["task python"]
     named = effect.named_causes(found, ["task bash"])
     assert named == {SHARED}, "the sentence names its largest cause alone"
@@ -219,7 +221,8 @@ def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() 
     assert head.endswith("after  * own load")
     assert [row.split("  ")[0] for row in rows] == ["task python *", SHARED]
     other = [
-        line.plain for line in effect.counts((), 78, causes=effect.rows_of(times(SHARING, PINNED, chapter("pinning"))))
+        line.plain
+        for line in effect.counts((), 78, causes=effect.rows_of(times_of_causes(SHARING, PINNED, chapter("pinning"))))
     ]
     assert not any("*" in row for row in other)
 

@@ -13,7 +13,7 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.host_ops.apply import apply, as_root
+from jitter_workshop.flow.host_ops.apply import apply, plan_as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
@@ -145,7 +145,7 @@ def test_a_write_for_a_task_that_has_ended_is_counted_by_the_caller(
     live.context.agent_connection.close()
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(livehost.agent_command(tree)))
     with contextlib.closing(AgentConnection()) as used:
-        drawn = as_root(used, draw_up(tree, parse_wanted(plan.words), "1-3"))
+        drawn = plan_as_root(used, draw_up(tree, parse_wanted(plan.words), "1-3"))
         shown = dataclasses.replace(drawn.plan, changes=(*drawn.plan.changes, gone(drawn.plan.changes)))
         result = apply(used, dataclasses.replace(drawn, plan=shown), lease=True)
         assert (len(result.applied), result.refused, result.ended) == (2, (), 1)

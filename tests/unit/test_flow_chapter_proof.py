@@ -26,7 +26,7 @@ def test_placement_is_proven_as_the_second_run_was_made(
     made = fakeprover.use(monkeypatch)
     walk = workshop.walk("pinning")
     walk.cpus.choose(2, 3, None)
-    assert chapter.why_not(workshop, walk) == ""
+    assert chapter.why_no_proof(workshop, walk) == ""
     assert chapter.prover(workshop, walk, 20).plan().rounds == 20
     request = fakeprover.asked(made)
     assert request.words == (PLACEMENT,)
@@ -52,38 +52,38 @@ def test_a_thief_that_was_woken_is_awake_on_both_sides(workshop: FakeWorkshop, m
 @pytest.mark.parametrize("ident", ["baseline", "migration"])
 def test_a_chapter_that_changes_nothing(workshop: FakeWorkshop, ident: str) -> None:
     walk = workshop.walk(ident)
-    assert "changes nothing" in chapter.why_not(workshop, walk)
+    assert "changes nothing" in chapter.why_no_proof(workshop, walk)
     with pytest.raises(HostError, match="changes nothing"):
         chapter.prover(workshop, walk)
 
 
 def test_boot_parameters_and_runs_that_are_placed_alike(workshop: FakeWorkshop) -> None:
-    assert "at a boot" in chapter.why_not(workshop, walk_with(workshop.walk("pinning"), reboot=True))
+    assert "at a boot" in chapter.why_no_proof(workshop, walk_with(workshop.walk("pinning"), reboot=True))
     walk = workshop.walk("pinning")
     first, again = walk.chapter.measurements
     alike = (dataclasses.replace(first, placement="auto"), dataclasses.replace(again, duty=10))
-    assert "the same placement" in chapter.why_not(workshop, walk_with(walk, measurements=alike))
-    assert "changes nothing" in chapter.why_not(workshop, walk_with(walk, measurements=(first,)))
+    assert "the same placement" in chapter.why_no_proof(workshop, walk_with(walk, measurements=alike))
+    assert "changes nothing" in chapter.why_no_proof(workshop, walk_with(walk, measurements=(first,)))
 
 
 def test_a_recording_and_a_hidden_noise(
     workshop: FakeWorkshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(workshop.hunts), "hiding", True)
-    assert "hidden noise" in chapter.why_not(workshop, workshop.walk("pinning"))
+    assert "hidden noise" in chapter.why_no_proof(workshop, workshop.walk("pinning"))
     monkeypatch.undo()
     tree = tuned_tree.make(tmp_path / "tree")
     recorded = open_workshop(tree, session="recorded")
     walk = recorded.walk("pinning")
     assert walk.host.rehearsed
-    assert "recording" in chapter.why_not(recorded, walk)
+    assert "recording" in chapter.why_no_proof(recorded, walk)
     with pytest.raises(HostError, match="recording"):
         chapter.prover(recorded, walk)
 
 
 def test_the_hunt_proves_nothing(tmp_path: Path) -> None:
     made = open_workshop(course=hunt_course(tmp_path / "course"))
-    assert "changes nothing" in chapter.why_not(made, made.walk("hunt"))
+    assert "changes nothing" in chapter.why_no_proof(made, made.walk("hunt"))
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ def waits(uid: int, limit_s: float | None = 240.0) -> Waiting:
 
 def test_the_holder_of_the_turn_and_the_place_in_the_queue_are_told() -> None:
     state = TurnState("boot", 7, TURN, (waits(1002), waits(1003)))
-    assert classhost.in_words(state, 1001, 60.0) == "You have the turn, 3 min left."
-    said = classhost.in_words(state, 1003, 60.0)
+    assert classhost.describe_turn(state, 1001, 60.0) == "You have the turn, 3 min left."
+    said = classhost.describe_turn(state, 1003, 60.0)
     assert said == "grace has the turn (pinning), at most 3 min more. 2 turns before yours, at most 7 min."
-    assert classhost.in_words(state, 1002, 60.0).endswith("1 turn before yours, at most 3 min.")
-    assert classhost.in_words(TurnState("boot"), 1001, 0.0) == "No one has the turn."
+    assert classhost.describe_turn(state, 1002, 60.0).endswith("1 turn before yours, at most 3 min.")
+    assert classhost.describe_turn(TurnState("boot"), 1001, 0.0) == "No one has the turn."
 
 
 def test_the_queue_has_one_line_for_each_place() -> None:
@@ -42,22 +42,22 @@ def test_the_queue_has_one_line_for_each_place() -> None:
 
 def test_an_unknown_end_of_a_turn_promises_no_time() -> None:
     held = TurnState("boot", 7, replace(TURN, ends_s=None), (waits(1002),))
-    assert classhost.place(held, 1002, 0.0) == classhost.QueuePlace(1, None)
+    assert classhost.queue_place(held, 1002, 0.0) == classhost.QueuePlace(1, None)
     frozen = TurnState("boot", 7, TURN, (waits(1002),), frozen_by="ada")
-    assert classhost.place(frozen, 1002, 0.0) == classhost.QueuePlace(1, None)
-    assert "ada does not let new turns begin." in classhost.in_words(frozen, 1002, 0.0)
+    assert classhost.queue_place(frozen, 1002, 0.0) == classhost.QueuePlace(1, None)
+    assert "ada does not let new turns begin." in classhost.describe_turn(frozen, 1002, 0.0)
     trouble = TurnState("boot", 7, None, (waits(1002),), trouble="thp: it says never")
-    said = classhost.in_words(trouble, 1002, 0.0)
+    said = classhost.describe_turn(trouble, 1002, 0.0)
     assert "machine was not restored completely" in said
     assert f": {trouble.trouble}." in said
     behind = TurnState("boot", 7, TURN, (waits(1004, None), waits(1002)))
-    assert classhost.place(behind, 1002, 0.0) == classhost.QueuePlace(2, None)
+    assert classhost.queue_place(behind, 1002, 0.0) == classhost.QueuePlace(2, None)
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200))
 def test_untrusted_words_stay_on_their_line(people: str, doing: str, trouble: str) -> None:
     state = TurnState("boot", 1, replace(TURN, people=(people,), doing=doing), (), people, trouble)
-    assert classhost.in_words(state, 5, 0.0).isprintable()
+    assert classhost.describe_turn(state, 5, 0.0).isprintable()
     for value in classhost.turn_json(state, 0.0).values():
         assert not isinstance(value, str) or value.isprintable()
 
@@ -80,7 +80,7 @@ def test_the_json_of_a_turn() -> None:
     [(-5.0, "0 s"), (0.2, "1 s"), (89.0, "89 s"), (90.0, "2 min"), (180.0, "3 min"), (181.0, "4 min")],
 )
 def test_times_are_rounded_up(seconds: float, said: str) -> None:
-    assert classhost.minutes(seconds) == said
+    assert classhost.rounded_duration(seconds) == said
 
 
 def test_a_host_without_a_class_file_is_none(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.measuring.comparing import chapter_relation, other_settings, strayed_settings
+from jitter_workshop.flow.measuring.comparing import chapter_relation, other_changed_settings, strayed_settings
 from jitter_workshop.flow.measuring.notes import held_limit
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
@@ -21,7 +21,7 @@ CHANGED = "Between the runs this tool's own settings changed"
 
 def told(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     """Return the notes on the chapter's own settings, and after them the sentence on all others."""
-    return (*strayed_settings(chapter, first, second), *filter(None, (other_settings(chapter, first, second),)))
+    return (*strayed_settings(chapter, first, second), *filter(None, (other_changed_settings(chapter, first, second),)))
 
 
 @pytest.mark.parametrize(

@@ -64,12 +64,12 @@ def test_a_list_and_a_tour_show_the_courses_own_progress(host_tree: Trees, secon
     workshop = open_workshop(tree, session="one")
     workshop.context.save_progress("pinning", DONE)
     workshop.close()
-    assert {one.chapter_id: (one.done, one.curve) for one in tour.take("one", second, tree).path} == {
+    assert {one.chapter_id: (one.done, one.curve) for one in tour.take_tour("one", second, tree).path} == {
         "baseline": (False, False),
         "pinning": (False, False),
     }
-    assert {one.chapter_id: one.done for one in tour.take("one", None, tree).path}["pinning"]
-    following = tour.take("one", second, tree).next_entry
+    assert {one.chapter_id: one.done for one in tour.take_tour("one", None, tree).path}["pinning"]
+    following = tour.take_tour("one", second, tree).next_entry
     assert following is not None
     assert following.chapter_id == "baseline"
 

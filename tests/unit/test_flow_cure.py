@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters import cure
-from jitter_workshop.flow.chapters.hunt import Hunt, remembered
+from jitter_workshop.flow.chapters.hunt import Hunt, past_hunts
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import Cause, EvidenceReport
@@ -179,7 +179,7 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     workshop.hunts.answer("greedy")
     (outcome,) = workshop.walk("hunt").progress.hunts
     assert (outcome.named, outcome.stopped, outcome.cured) == (True, False, True)
-    assert "(kept away, and named at" in remembered([outcome])
+    assert "(kept away, and named at" in past_hunts([outcome])
 
 
 def test_the_verdict_of_the_traces_stays_when_the_session_is_opened_again(

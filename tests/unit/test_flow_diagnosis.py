@@ -10,11 +10,11 @@ import pytest
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.comparison import ONE_TRACED
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import judge, suspect
+from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.reporting.anonymizer import for_others
-from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.anonymizer import anonymize_report
+from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import Shows
@@ -178,19 +178,19 @@ def test_the_report_has_the_named_cause_and_the_evidence(workshop: FakeWorkshop,
     walk = workshop.walk("baseline")
     seen = read(walk)
     assert walk.diagnosis.known() is None
-    assert build(subject_of(workshop)).chapters[0].diagnosis is None
+    assert build_report(subject_of(workshop)).chapters[0].diagnosis is None
     named = next(one for one in seen.suspects if one.kind != "task")
     found = walk.diagnosis.answer(named.id)
-    told = build(subject_of(workshop)).chapters[0].diagnosis
+    told = build_report(subject_of(workshop)).chapters[0].diagnosis
     assert told is not None
     assert (told.run, told.source, told.right) == (run.id, seen.source, found.right)
     assert (told.chosen.kind, told.chosen.ns) == (named.kind, named.total_ns or 0)
     assert (told.most.kind if told.most else None) == ("task" if traced else "tasks")
     assert (told.stalled_ns, told.unknown_ns) == (seen.stalled_ns, seen.unknown_ns)
-    text = markdown.markdown_text(build(subject_of(workshop)), {})
+    text = markdown.markdown_text(build_report(subject_of(workshop)), {})
     assert words.verdict(found, seen, walk.chapter, workshop.course)[0].replace("*", "") in text.replace("\\", "")
     # The name of the task is private, as in the causes of the run.
-    assert "evil" not in markdown.markdown_text(for_others(build(subject_of(workshop))), {})
+    assert "evil" not in markdown.markdown_text(anonymize_report(build_report(subject_of(workshop))), {})
 
 
 def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorkshop) -> None:
@@ -199,10 +199,10 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     read(walk)
     progress = dataclasses.replace(walk.progress, diagnosis=Diagnosis(run.id, "task:gone", False))
     workshop.context.save_progress("baseline", progress)
-    told = build(subject_of(workshop)).chapters[0].diagnosis
+    told = build_report(subject_of(workshop)).chapters[0].diagnosis
     assert told is not None
     assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
-    assert "no longer available" in markdown.markdown_text(build(subject_of(workshop)), {})
+    assert "no longer available" in markdown.markdown_text(build_report(subject_of(workshop)), {})
 
 
 def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: FakeWorkshop) -> None:
@@ -214,7 +214,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     walk.go("again")
     assert walk.diagnosis.skipped
     assert workshop.walk("baseline").diagnosis.skipped, "the session keeps it"
-    document = build(subject_of(workshop))
+    document = build_report(subject_of(workshop))
     (told,) = document.chapters
     assert (told.diagnosis, told.skipped) == (None, True)
     assert not told.emulated
@@ -223,7 +223,7 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     walk.diagnosis.answer(read(walk).suspects[0].id)
     walk.go("again")
     assert not walk.diagnosis.skipped
-    (told,) = build(subject_of(workshop)).chapters
+    (told,) = build_report(subject_of(workshop)).chapters
     assert told.diagnosis is not None
     assert not told.skipped
 
@@ -267,7 +267,7 @@ def test_an_unread_run_without_causes_has_no_skipped_question(workshop: FakeWork
     anew = workshop.walk("baseline")
     assert anew.diagnosis.ready is None
     assert not anew.diagnosis.skipped, "the stored report counts"
-    (told,) = build(subject_of(workshop)).chapters
+    (told,) = build_report(subject_of(workshop)).chapters
     assert not told.skipped
 
 
@@ -367,7 +367,7 @@ def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> No
         assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", first)
         assert words.suspects(of, 0, found, 78)[0].plain.rstrip().endswith(column)
         # The report has the screen's sentence.
-        document = build(subject_of(workshop))
+        document = build_report(subject_of(workshop))
         (told,) = (one for one in document.chapters if one.id == "baseline")
         assert told.diagnosis is not None
         assert told.diagnosis.threads == seen.threads
@@ -398,7 +398,7 @@ def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorksh
 def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, source: EvidenceSource, says: str) -> None:
     pair = (suspect("task", "python", 50, 2_230), suspect("task", "make", 48, second_ns))
     seen = SeenCauses("r", source, pair, 9, 9_000, 0)
-    found = judge(seen, pair[0].id)
+    found = judge_diagnosis(seen, pair[0].id)
     assert found is not None
     shown = " ".join(line.plain for line in words.suspects(seen, -1, found, 100))
     assert says in shown

@@ -14,7 +14,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.trying import Trial, try_in
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.flow.proving.chapter_proof import why_not
+from jitter_workshop.flow.proving.chapter_proof import why_no_proof
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
@@ -162,4 +162,4 @@ def test_a_diagnosis_asks_for_the_most_frequent_cause(workshop: FakeWorkshop) ->
 
 
 def test_a_change_is_not_proven_here(workshop: FakeWorkshop) -> None:
-    assert why_not(workshop, workshop.walk("pinning")) == NO_VERDICT
+    assert why_no_proof(workshop, workshop.walk("pinning")) == NO_VERDICT

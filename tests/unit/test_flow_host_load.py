@@ -41,7 +41,7 @@ def test_a_quarter_of_all_cpus_drowns_every_lesson(cpus: int, taken: int, drowns
     """``taken``: ticks of a second of 100."""
     shares = [CpuTimes(user=min(max(taken - 100 * n, 0), 100)) for n in range(cpus)]
     later = stat(*(dataclasses.replace(one, idle=100 - one.user) for one in shares))
-    load = host_load.judged(0.1, stat(*[NOTHING] * cpus), later, (), 0.0)
+    load = host_load.load_between(0.1, stat(*[NOTHING] * cpus), later, (), 0.0)
     assert load is not None
     assert (load.drowns, load.busy_percent, load.cpus) == (drowns, round(100 * taken / (100 * cpus), 1), cpus)
 
@@ -49,7 +49,7 @@ def test_a_quarter_of_all_cpus_drowns_every_lesson(cpus: int, taken: int, drowns
 def test_our_own_work_is_no_load_and_a_small_task_is_not_named() -> None:
     later = stat(CpuTimes(user=60, system=20, idle=120), CpuTimes(idle=200))
     small = dataclasses.replace(QEMU, name="small", cpu_percent=9.9)
-    load = host_load.judged(None, stat(NOTHING, NOTHING), later, (QEMU, small), 0.8)
+    load = host_load.load_between(None, stat(NOTHING, NOTHING), later, (QEMU, small), 0.8)
     assert load is not None
     assert (load.busy_percent, load.drowns, load.tasks) == (0.0, False, (QEMU,))
 
@@ -57,19 +57,19 @@ def test_our_own_work_is_no_load_and_a_small_task_is_not_named() -> None:
 @pytest.mark.parametrize(("stolen", "drowns"), [(1, False), (2, True)])
 def test_a_hundredth_of_stolen_time_drowns_every_lesson(stolen: int, drowns: bool) -> None:
     later = stat(CpuTimes(idle=100 - stolen, steal=stolen), CpuTimes(idle=100), steal=True)
-    load = host_load.judged(0.0, stat(NOTHING, NOTHING, steal=True), later, (), 0.0)
+    load = host_load.load_between(0.0, stat(NOTHING, NOTHING, steal=True), later, (), 0.0)
     assert load is not None
     assert (load.drowns, load.steal_percent) == (drowns, stolen / 2)
 
 
 def test_readings_that_tell_nothing_are_no_load() -> None:
-    assert host_load.judged(9.0, stat(NOTHING), stat(NOTHING), (), 0.0) is None
-    assert host_load.judged(9.0, CpuStat(), CpuStat(), (), 0.0) is None
+    assert host_load.load_between(9.0, stat(NOTHING), stat(NOTHING), (), 0.0) is None
+    assert host_load.load_between(9.0, CpuStat(), CpuStat(), (), 0.0) is None
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 100))
 def test_shares_are_between_nothing_and_all(user: int, idle: int, steal: int, own_s: float) -> None:
-    load = host_load.judged(
+    load = host_load.load_between(
         1.0, stat(NOTHING), stat(CpuTimes(user=user, idle=idle, steal=steal), steal=True), (), own_s
     )
     assert (load is None) == (user + idle + steal == 0)

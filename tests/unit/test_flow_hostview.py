@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters.session_context import look_at
-from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, facts
+from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, topic_facts
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.course import LOOK_TOPICS
@@ -39,7 +39,7 @@ def test_after_the_first_chapter_the_common_facts_come_last_and_cpus_not_again()
 def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> None:
     root = HostRoot(host_tree(name))
     topology, host = look_at(root)
-    found = facts(HostView(root, host, topology), LOOK_TOPICS)
+    found = topic_facts(HostView(root, host, topology), LOOK_TOPICS)
     assert {"System", "CPUs", "May run on", "Clock"} <= {f.title for f in found}
     for fact in found:
         assert fact.value
@@ -49,14 +49,14 @@ def test_every_machine_gives_printable_facts(host_tree: Trees, name: str) -> Non
 def test_an_empty_tree_has_facts_and_no_traceback(tmp_path: Path) -> None:
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    assert facts(HostView(root, host, topology), LOOK_TOPICS)
+    assert topic_facts(HostView(root, host, topology), LOOK_TOPICS)
 
 
 @pytest.mark.parametrize(("realtime", "shown"), [(True, True), (False, False), (None, False)])
 def test_a_guest_with_the_real_time_kernel_is_told_so(host_tree: Trees, realtime: bool | None, shown: bool) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
-    (system,) = facts(HostView(root, replace(host, realtime_kernel=realtime), topology), ("system",))
+    (system,) = topic_facts(HostView(root, replace(host, realtime_kernel=realtime), topology), ("system",))
     assert ("(PREEMPT_RT)" in system.value) is shown
     assert "a guest of" in system.value
 
@@ -65,11 +65,13 @@ def test_limits_that_spoil_a_measurement_are_told(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     limited = replace(host, cpu_max_quota_us=50_000, cpu_max_period_us=100_000, memlock_limit_bytes=65_536)
-    said = {f.title: f for f in facts(HostView(root, limited, topology), LOOK_TOPICS)}
+    said = {f.title: f for f in topic_facts(HostView(root, limited, topology), LOOK_TOPICS)}
     assert said["CPU limit"].value == "50000 µs in every 100000 µs"
     assert said["Locked memory"].value == "at most 64 KiB"
     free = replace(host, cpu_max_quota_us=None, cpu_max_period_us=None, memlock_limit_bytes=None)
-    assert not {"CPU limit", "Locked memory"} & {f.title for f in facts(HostView(root, free, topology), LOOK_TOPICS)}
+    assert not {"CPU limit", "Locked memory"} & {
+        f.title for f in topic_facts(HostView(root, free, topology), LOOK_TOPICS)
+    }
 
 
 def test_the_right_to_lock_all_memory_lifts_the_limit(host_tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +81,7 @@ def test_the_right_to_lock_all_memory_lifts_the_limit(host_tree: Trees, monkeypa
     for may_lock in (False, True):
         limits = replace(read_limits(root), may_lock=may_lock)
         monkeypatch.setattr("jitter_workshop.flow.host_ops.hostview.read_limits", lambda root, limits=limits: limits)
-        assert bool(facts(view, ("memlock",))) is not may_lock
+        assert bool(topic_facts(view, ("memlock",))) is not may_lock
 
 
 def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> None:
@@ -87,7 +89,7 @@ def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> Non
     topology, host = look_at(root)
 
     def told(isolated: tuple[int, ...]) -> str:
-        (fact,) = facts(HostView(root, replace(host, isolated=isolated), topology), ("allowed",))
+        (fact,) = topic_facts(HostView(root, replace(host, isolated=isolated), topology), ("allowed",))
         return fact.meaning
 
     free = topology.allowed
@@ -102,7 +104,7 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
     assert len(topology.online) == 2
-    (fact,) = facts(HostView(root, host, topology), ("cpus",))
+    (fact,) = topic_facts(HostView(root, host, topology), ("cpus",))
     assert (
         fact.meaning
         == "with one measured thread, one CPU is left for all other tasks; with two measured threads, none is left"
@@ -120,7 +122,7 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
 def test_each_governor_has_its_meaning(host_tree: Trees, governors: tuple[str, ...], said: str) -> None:
     root = HostRoot(host_tree("server64"))
     topology, host = look_at(root)
-    (fact,) = facts(HostView(root, replace(host, governors=governors), topology), ("frequency",))
+    (fact,) = topic_facts(HostView(root, replace(host, governors=governors), topology), ("frequency",))
     assert said in fact.meaning
 
 
@@ -135,7 +137,7 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
     )
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    said = {f.title: f.value for f in facts(HostView(root, host, topology), ("tick", "neighbours", "load"))}
+    said = {f.title: f.value for f in topic_facts(HostView(root, host, topology), ("tick", "neighbours", "load"))}
     assert said == {"Tick": "250 Hz", "Tasks": "345 exist, 2 can run now", "Load": "0.10 over the last minute"}
 
 
@@ -146,7 +148,7 @@ def test_the_tick_and_the_tasks_are_read_from_the_tree(tmp_path: Path) -> None:
 def test_the_look_step_tells_the_cost_of_the_clock(host_tree: Trees, source: str, said: str) -> None:
     root = HostRoot(host_tree("guest"))
     topology, host = look_at(root)
-    (fact,) = facts(HostView(root, replace(host, clocksource=source), topology), ("clock",))
+    (fact,) = topic_facts(HostView(root, replace(host, clocksource=source), topology), ("clock",))
     assert said in fact.meaning
 
 
@@ -155,7 +157,7 @@ def test_a_garbled_loadavg_says_nothing(tmp_path: Path, loadavg: str) -> None:
     hosttrees.write(tmp_path, {"proc/loadavg": loadavg})
     root = HostRoot(tmp_path)
     topology, host = look_at(root)
-    assert all(f.value.isprintable() for f in facts(HostView(root, host, topology), ("neighbours", "load")))
+    assert all(f.value.isprintable() for f in topic_facts(HostView(root, host, topology), ("neighbours", "load")))
 
 
 def test_the_caches_of_each_level_have_their_sizes_and_their_cpus(host_tree: Trees) -> None:
@@ -171,7 +173,7 @@ def test_the_caches_of_each_level_have_their_sizes_and_their_cpus(host_tree: Tre
         Cache(2, "Unified", 3 << 19, other),
         Cache(3, "Unified", None, both),
     )
-    (fact,) = facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
+    (fact,) = topic_facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
     assert fact.value.split("; ") == [
         "L1 data 48 KiB (CPU 0, CPU 1)",
         "L2 1 MiB (CPU 0)",
@@ -185,13 +187,13 @@ def test_of_many_caches_of_one_sort_only_the_first_name_their_cpus(host_tree: Tr
     topology, host = look_at(root)
     cpus = tuple(replace(topology.cpus[0], id=n, online=True, allowed=True) for n in range(64))
     caches = tuple(Cache(1, "Data", 32 << 10, CpuSet((n, n + 32))) for n in range(32))
-    (fact,) = facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
+    (fact,) = topic_facts(HostView(root, host, replace(topology, cpus=cpus, caches=caches)), ("cache-sizes",))
     assert fact.value == "L1 data 32 KiB (CPUs 0,32, CPUs 1,33, 30 more)"
 
 
 def test_the_chapter_on_caches_shows_the_facts_of_its_page(host_tree: Trees) -> None:
     root = HostRoot(host_tree("server64"))
     topology, host = look_at(root)
-    said = {f.title: f.value for f in facts(HostView(root, host, topology), load_course().chapter("caches").look)}
+    said = {f.title: f.value for f in topic_facts(HostView(root, host, topology), load_course().chapter("caches").look)}
     assert all(f"L{level}" in said["Caches"] for level in {cache.level for cache in topology.caches})
     assert len(said["Caches"]) <= REASON

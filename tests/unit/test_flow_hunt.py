@@ -9,7 +9,7 @@ import pytest
 
 from jitter_workshop.bench import noiseorder
 from jitter_workshop.errors import HostError, MeasureError, UsageError
-from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, suspects
+from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, suspected_noises
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.spec import Placement
@@ -32,15 +32,20 @@ def begin(kind: str = "greedy", *refused: str, placement: Placement = SPIN) -> t
 
 
 def test_the_noises_that_can_be_hidden_follow_from_cpus_and_rights(root: bool) -> None:
-    assert [s.id for s in suspects(SPIN, TWO)] == [
+    assert [s.id for s in suspected_noises(SPIN, TWO)] == [
         *("spinners", "greedy", "timer", "softirq"),
         *(("workqueue",) if root else ()),
         *("faults", "bandwidth"),
     ]
-    assert "bandwidth" not in [s.id for s in suspects(RING, TWO)]
-    assert [s.id for s in suspects(Placement("auto", sampler=0), (0,))] == ["greedy", "timer", "softirq", "faults"]
+    assert "bandwidth" not in [s.id for s in suspected_noises(RING, TWO)]
+    assert [s.id for s in suspected_noises(Placement("auto", sampler=0), (0,))] == [
+        "greedy",
+        "timer",
+        "softirq",
+        "faults",
+    ]
     # CPU 1 is isolated: only what disturbs the others can be begun out here.
-    assert [s.id for s in suspects(SPIN, (0, 2))] == ["spinners", "bandwidth"]
+    assert [s.id for s in suspected_noises(SPIN, (0, 2))] == ["spinners", "bandwidth"]
 
 
 @pytest.mark.parametrize("kind", ["spinners", "greedy", "timer", "softirq", "faults", "bandwidth"])

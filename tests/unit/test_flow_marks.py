@@ -16,7 +16,7 @@ from jitter_workshop.flow.chapters import session_context as desks
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.comparing import other_settings, relation, same_state, strayed_settings
+from jitter_workshop.flow.measuring.comparing import other_changed_settings, relation, same_state, strayed_settings
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
@@ -290,7 +290,7 @@ def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dic
     unsteady = dataclasses.replace(second, notes={UNSTEADY: said})
     assert not chapter_marks(pinning, {**runs, "again": unsteady})["curve"]
     assert strayed_settings(pinning, first, unsteady) == ()
-    assert other_settings(pinning, first, unsteady) == ""
+    assert other_changed_settings(pinning, first, unsteady) == ""
     assert relation(first, unsteady) == relation(unsteady, first) == "unsteady"
     assert same_state(first, first)
     assert not same_state(unsteady, unsteady)

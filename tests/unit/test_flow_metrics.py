@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.programs import metrics
-from jitter_workshop.flow.programs.metrics import Metric, chosen
+from jitter_workshop.flow.programs.metrics import Metric, metric_of_options
 from jitter_workshop.model.verdict import CommandFigure
 
 SAMPLES = Path(__file__).parents[1] / "imports"
@@ -44,12 +44,12 @@ def benchmark(*values: Any, **about: Any) -> dict[str, Any]:
 def test_options_choose_a_metric_and_can_be_told_again(
     given: dict[str, str], measure: str, options: tuple[str, ...]
 ) -> None:
-    metric = chosen(**{"metric": None, **given})
+    metric = metric_of_options(**{"metric": None, **given})
     assert metric.measure == measure
     assert metric.options == options
     names = {"--metric": "metric", "--match": "match", "--hlog": "hlog", "--pyperf": "pyperf", "--unit": "unit"}
     again = {names[option]: value for option, value in zip(options[::2], options[1::2], strict=True)}
-    assert chosen(**{"metric": None, **again}) == metric
+    assert metric_of_options(**{"metric": None, **again}) == metric
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_options_choose_a_metric_and_can_be_told_again(
 )
 def test_options_that_make_no_sense_are_one_sentence(given: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError) as told:
-        chosen(**{"metric": None, **given})
+        metric_of_options(**{"metric": None, **given})
     assert says in told.value.sentence()
 
 
@@ -94,7 +94,7 @@ def sound(read: Callable[[], CommandFigure]) -> bool:
 
 
 def match(pattern: str, unit: str = "us") -> Metric:
-    return chosen(None, match=pattern, unit=unit)
+    return metric_of_options(None, match=pattern, unit=unit)
 
 
 def test_the_last_match_counts_and_a_unit_of_time_becomes_ns() -> None:
@@ -149,7 +149,7 @@ def test_any_output_gives_a_figure_or_one_sentence(output: str) -> None:
 
 
 def histogram(name: str, percentile: str = "p90", unit: str | None = None) -> tuple[CommandFigure, tuple[str, ...]]:
-    return chosen(percentile, hlog=name, unit=unit).of_file((SAMPLES / name).read_bytes())
+    return metric_of_options(percentile, hlog=name, unit=unit).of_file((SAMPLES / name).read_bytes())
 
 
 def test_a_percentile_is_read_from_a_distribution_in_the_unit_that_is_given() -> None:
@@ -184,11 +184,11 @@ def test_a_histogram_without_the_percentile_is_one_sentence(name: str, percentil
 
 
 def test_the_mean_of_a_benchmark_is_read_from_pyperfs_json() -> None:
-    only = chosen(None, pyperf="x.json")
+    only = metric_of_options(None, pyperf="x.json")
     assert only.of_file(suite(benchmark(0.5, 1.5, name="a")))[0] == CommandFigure("mean", "ns", 1e9)
     assert only.of_file(suite(benchmark(4, 6), unit="byte"))[0] == CommandFigure("mean", "byte", 5.0)
     two = suite(benchmark(1.0, name="a"), benchmark(3.0, name="b"))
-    assert chosen("b", pyperf="x.json").of_file(two)[0].value == 3e9
+    assert metric_of_options("b", pyperf="x.json").of_file(two)[0].value == 3e9
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def test_the_mean_of_a_benchmark_is_read_from_pyperfs_json() -> None:
 )
 def test_a_damaged_pyperf_file_is_one_sentence(data: bytes, says: str) -> None:
     with pytest.raises(MeasureError) as told:
-        chosen(None, pyperf="x.json").of_file(data)
+        metric_of_options(None, pyperf="x.json").of_file(data)
     assert says in told.value.sentence()
     assert "\x1b" not in told.value.sentence()
 
 
 def test_a_benchmark_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(MeasureError, match="no benchmark 'c'") as told:
-        chosen("c", pyperf="x.json").of_file(suite(benchmark(1.0, name="a"), benchmark(2.0, name="b")))
+        metric_of_options("c", pyperf="x.json").of_file(suite(benchmark(1.0, name="a"), benchmark(2.0, name="b")))
     assert told.value.advice == "it has a, b"
 
 
@@ -239,4 +239,4 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_gives_a_figure_or_one_sentence(value: Any) -> None:
     data = json.dumps({"benchmarks": [value]}).encode()
-    assert sound(lambda: chosen(None, pyperf="x.json").of_file(data)[0])
+    assert sound(lambda: metric_of_options(None, pyperf="x.json").of_file(data)[0])

@@ -16,7 +16,7 @@ import pytest
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.programs import observing
 from jitter_workshop.flow.programs.counting import ThreadCounting
-from jitter_workshop.flow.programs.observing import ITSELF, observe
+from jitter_workshop.flow.programs.observing import ITSELF, observe_program
 from jitter_workshop.flow.programs.targets import Found
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import ProgramReport, Target, Throttled
@@ -82,7 +82,7 @@ def sleeper() -> Iterator[int]:
 
 def observed(pid: int, follower: FakeFollower | None, seconds: float = 0.15) -> ProgramReport:
     found = Found(Target("process", "sleep", pid), (pid,))
-    return observe(HostRoot(), found, follower, "it needs root's rights", seconds)
+    return observe_program(HostRoot(), found, follower, "it needs root's rights", seconds)
 
 
 def stolen(pid: int) -> Callable[[int], list[TraceEvent]]:
@@ -144,7 +144,7 @@ def test_a_recording_that_ended_early_tells_of_its_own_time_only(sleeper: int) -
 def test_progress_is_told_until_the_end(sleeper: int) -> None:
     told: list[float] = []
     found = Found(Target("process", "sleep", sleeper), (sleeper,))
-    observe(HostRoot(), found, FakeFollower(), "", 0.3, progress=told.append)
+    observe_program(HostRoot(), found, FakeFollower(), "", 0.3, progress=told.append)
     assert told[-1] == 0
     assert told[:-1] == sorted(told[:-1], reverse=True)
     assert 0.0 < told[0] <= 0.3

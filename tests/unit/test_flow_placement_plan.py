@@ -6,7 +6,7 @@ import pytest
 
 from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.flow.measuring.placement_plan import placement_plan, request_of
-from jitter_workshop.flow.measuring.request import check
+from jitter_workshop.flow.measuring.request import check_request
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
@@ -33,7 +33,7 @@ def asked(workload: str, placement: str = "auto", **other: object) -> Measuremen
 )
 def test_each_thread_is_called_by_its_name(workload: str, threads: set[str]) -> None:
     request = request_of(asked(workload), None, {}, 4)
-    check(request)
+    check_request(request)
     placement = choose_cpus(FOUR, request.wish(), CpuSet())
     view = placement_plan(placement, FOUR.allowed, request.workload)
     assert {c.path for c in view.changes} == {f"sched_setaffinity({name})" for name in threads}

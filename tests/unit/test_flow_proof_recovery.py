@@ -46,7 +46,7 @@ def test_a_proof_with_open_changes_is_settled_once_no_change_stands(session: Ope
 def test_a_proof_whose_change_is_still_applied_is_not_settled(
     session: OpenSession, root: HostRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof_recovery, "stands", lambda subject, root: True)
+    monkeypatch.setattr(proof_recovery, "change_is_in_effect", lambda subject, root: True)
     proof = make_proof(restored=False, left_alone=(LEFT,))
     session.add_proof(proof)
     update_proofs(session, root)

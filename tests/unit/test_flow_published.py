@@ -12,8 +12,8 @@ import pytest
 from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.newlesson import new_lesson
-from jitter_workshop.flow.chapters.lessoncheck import check
-from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded, recorded_in, recorded_runs
+from jitter_workshop.flow.chapters.lessoncheck import check_course
+from jitter_workshop.flow.chapters.recorded import FILE, read_recorded, recorded_in, recorded_runs, runs_without_chapter
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import NOTHING_WRITTEN
 from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves
@@ -102,7 +102,7 @@ def test_settings_chapters_were_measured_with_their_settings() -> None:
     recorded = read_recorded(assets(), problems)
     assert problems.found == []
     assert recorded.keys() == set(RECORDED_ONES)
-    assert misfits({c.id: c for c in load_course().chapters}, recorded) == []
+    assert runs_without_chapter({c.id: c for c in load_course().chapters}, recorded) == []
     for ident, entry in recorded.items():
         tunables = {word.partition("=")[0] for word in chapter(ident).tunables}
         assert entry.runs["measure"].applied == frozenset()
@@ -205,7 +205,7 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
     curves, source = recorded_runs(mine, str(folder), "c2")
     assert source == SOURCE
     assert [(c.label, c.curve.origin, c.run) for c in curves] == [(m.label, RECORDED, None) for m in mine.measurements]
-    assert check(folder).problems == ()
+    assert check_course(folder).problems == ()
     write(folder, {"measure": run_of(mine, "measure")})
     ((older,), _) = recorded_runs(mine, str(folder), "c2")
     assert older.curve.origin == f"{RECORDED}, {HANDOFF}", "its transit began at the publication"
@@ -255,7 +255,7 @@ def test_recorded_runs_that_are_none_of_the_chapters_are_mistakes_and_not_shown(
 ) -> None:
     folder, mine = own
     write(folder, {"measure": run_of(mine, "measure", **changed), "again": run_of(mine, "again")})
-    (problem,) = check(folder).problems
+    (problem,) = check_course(folder).problems
     assert problem.file == FILE
     assert said.format(label=mine.measurements[0].label) in problem.message
     assert recorded_runs(mine, str(folder), "c2") == ((), "")
@@ -298,22 +298,22 @@ def test_an_emulated_machine_has_counts_and_no_times(
     folder, mine = own
     seen = {"causes": [TICKS, {**TICKS, "kind": "tasks", "own_load": True}], "others": 1}
     write(folder, {"measure": counted_run(mine, "measure", seen=seen)}, emulated=True)
-    assert check(folder).problems == ()
+    assert check_course(folder).problems == ()
     assert recorded_runs(mine, str(folder), "c2") == ((), ""), "it has no curve"
     write(folder, {"measure": counted_run(mine, "measure", **changed)}, emulated=True)
-    (problem,) = check(folder).problems
+    (problem,) = check_course(folder).problems
     assert said in problem.message
     # Said of a real machine, the same run lacks its times.
     write(folder, {"measure": counted_run(mine, "measure")}, emulated=False)
-    assert '"min", "p50" and "max" are needed' in check(folder).problems[0].message
+    assert '"min", "p50" and "max" are needed' in check_course(folder).problems[0].message
     write(folder, {"measure": counted_run(mine, "measure")}, emulated="yes")
-    assert '"emulated" must be true or false' in check(folder).problems[0].message
+    assert '"emulated" must be true or false' in check_course(folder).problems[0].message
 
 
 def test_recorded_runs_of_no_chapter_are_a_mistake(own: tuple[Path, Chapter]) -> None:
     folder, mine = own
     write(folder, {"measure": run_of(mine, "measure")}, "memmory")
-    (problem,) = check(folder).problems
+    (problem,) = check_course(folder).problems
     assert "there is no chapter 'memmory'" in problem.message
 
 
@@ -326,7 +326,7 @@ def test_a_file_of_recorded_runs_that_is_none_is_a_mistake_and_stops_nothing(
     folder, mine = own
     (folder / FILE).write_text(text)
     assert recorded_runs(mine, str(folder), "c2") == ((), "")
-    assert [p.file for p in check(folder).problems] == [FILE]
+    assert [p.file for p in check_course(folder).problems] == [FILE]
 
 
 def test_an_unknown_chapter_has_none() -> None:

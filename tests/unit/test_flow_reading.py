@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import NEAR_FACTOR, answer_for_value, judge_value, outcome
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.attribution import explain_run, fill_in, residence, with_cpus
+from jitter_workshop.flow.attribution import cpus_of_thread, explain_run, fill_in, with_cpus
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
 from jitter_workshop.flow.measuring.knee import (
     counted_seconds,
@@ -220,7 +220,7 @@ def test_the_command_that_compares_a_cpu_with_one_number_gets_one_cpu_of_several
 
 @given(st.dictionaries(st.integers(0, 300).map(str), st.integers(0, 10**9), max_size=12))
 def test_residence_is_all_of_it_busiest_first(counts: dict[str, int]) -> None:
-    found = residence(ThreadRecord("x", counts, None, None, None, None, None))
+    found = cpus_of_thread(ThreadRecord("x", counts, None, None, None, None, None))
     assert [n for _, n, _ in found] == sorted(counts.values(), reverse=True)
     if sum(counts.values()):
         assert sum(share for _, _, share in found) == pytest.approx(1)

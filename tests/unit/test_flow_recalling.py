@@ -86,9 +86,9 @@ def test_a_missed_question_comes_back_in_the_next_chapter_and_a_right_one_later(
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
     first, second = recalling.questions_to_ask(workshop, walk)
-    assert recalling.answer(workshop, first, first.question.right) == recalling.RecallResult(True, 2)
+    assert recalling.judge_recall(workshop, first, first.question.right) == recalling.RecallResult(True, 2)
     wrong = (second.question.right + 1) % len(second.question.answers)
-    assert recalling.answer(workshop, second, wrong) == recalling.RecallResult(False, 1)
+    assert recalling.judge_recall(workshop, second, wrong) == recalling.RecallResult(False, 1)
     recalling.record_asked(workshop, walk)
     finish(workshop, "migration")
     found = recalling.questions_to_ask(workshop, workshop.walk("pinning"))
@@ -118,7 +118,7 @@ def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(worksho
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
     one = recalling.questions_to_ask(workshop, walk)[0]
-    recalling.answer(workshop, one, one.question.right)
+    recalling.judge_recall(workshop, one, one.question.right)
     recalling.record_asked(workshop, walk)
     file = workshop.context.handle.folder / "session.json"
     kept = json.loads(file.read_text())

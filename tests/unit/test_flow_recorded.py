@@ -19,12 +19,18 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.chapter_host import _begun_with
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
-from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, misfits, read_recorded, recorded_chapter
-from jitter_workshop.flow.chapters.suspects import judge
+from jitter_workshop.flow.chapters.recorded import (
+    FILE,
+    RecordedChapter,
+    read_recorded,
+    recorded_chapter,
+    runs_without_chapter,
+)
+from jitter_workshop.flow.chapters.suspects import judge_diagnosis
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
-from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.effect import Relation
@@ -197,7 +203,7 @@ def test_a_value_of_the_first_run_that_the_chapter_does_not_set_is_a_finding_and
     kept["runs"]["measure"] |= {"applied": [], "noise": None}
     (tmp_path / FILE).write_text(json.dumps({"unit": "ns", "chapters": {"governor": kept}}))
     (chapter,) = (one for one in load_course(builtin_course()).chapters if one.id == "governor")
-    found = misfits({"governor": chapter}, read_recorded(tmp_path, Problems()))
+    found = runs_without_chapter({"governor": chapter}, read_recorded(tmp_path, Problems()))
     assert [why for _, why in found] == ["'governor': \"first\" has thp, which the chapter does not set"]
     shown = recorded_chapter(chapter, str(tmp_path))
     assert shown is not None
@@ -336,7 +342,7 @@ def test_a_skipped_question_about_an_emulated_run_asks_for_no_time_in_the_report
     walk.go("diagnose")
     walk.diagnosis.read()
     walk.go("again")
-    document = build(subject_of(workshop))
+    document = build_report(subject_of(workshop))
     told = next(one for one in document.chapters if one.id == "tick")
     assert (told.skipped, told.emulated) == (True, True)
     for emulated, asked in ((True, "Which cause came most often"), (False, "Who took most of the time")):
@@ -353,12 +359,12 @@ def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
     found = walk.diagnosis.answer(least.id)
     assert found.right is False
     assert f"; {least.label} came less often." in words.judged(found, seen, walk.chapter, workshop.course)
-    text = markdown_text(build(subject_of(workshop)), {})
+    text = markdown_text(build_report(subject_of(workshop)), {})
     for told in ("The recorded counters", "came most often", "Which cause came most often", "QEMU"):
         assert told in text
     equal = replace(seen, suspects=tuple(replace(one, count=7) for one in seen.suspects))
     for one in equal.suspects:
-        judged = judge(equal, one.id)
+        judged = judge_diagnosis(equal, one.id)
         assert judged is not None
         assert (judged.right, judged.most) == (True, one)
 
@@ -405,7 +411,7 @@ def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorks
     walk.go("diagnose")
     walk.diagnosis.answer("task:unbound")
     walk.go("compare")
-    document = build(subject_of(workshop))
+    document = build_report(subject_of(workshop))
     (chapter,) = document.chapters
     assert chapter.diagnosis is not None
     assert chapter.diagnosis.recorded.startswith("measured on")

@@ -14,9 +14,9 @@ from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files
 from jitter_workshop.flow.reporting import runs as reporting_runs
-from jitter_workshop.flow.reporting.anonymizer import for_others
-from jitter_workshop.flow.reporting.build import build
-from jitter_workshop.flow.reporting.prepare import prepare
+from jitter_workshop.flow.reporting.anonymizer import anonymize_report
+from jitter_workshop.flow.reporting.build import build_report
+from jitter_workshop.flow.reporting.prepare import prepare_report
 from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.flow.reporting.subject import NothingToReport, subject_of
 from jitter_workshop.host.root import HostRoot
@@ -66,7 +66,7 @@ def session(make_run: MakeRun, tmp_path: Path) -> OpenSession:
 
 
 def test_chapters_are_told_as_the_session_keeps_them(session: OpenSession) -> None:
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     assert [chapter.id for chapter in document.chapters] == ["baseline", "pinning", "hunt"]
     first, second, third = document.chapters
     assert first.guess == "2.5 ms at p99.9"
@@ -96,23 +96,23 @@ def test_another_setting_that_changed_between_the_runs_is_told_in_any_case(
     before, after = session.session.runs[-2:]
     pinning = dataclasses.replace(kept["pinning"], runs={"measure": before, "again": after})
     session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))
-    told = next(one for one in build(subject_of(session)).chapters if one.id == "pinning").comparison_text
+    told = next(one for one in build_report(subject_of(session)).chapters if one.id == "pinning").comparison_text
     first, then = ("not applied", "never") if had_to_apply else ("never", "not applied")
     assert f"this tool's own settings changed: thp ({first}, then {then})." in told
 
 
 def test_the_open_points_are_of_the_course_that_was_begun(session: OpenSession) -> None:
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     points = {point.id: point.text for point in document.still_open if point.kind == "chapter"}
     assert "baseline" not in points
     assert points["pinning"] == "at its step 'compare'"
     assert points["governor"] == "not begun"
     session.save(dataclasses.replace(session.session, chapters={}))
-    assert [point for point in build(subject_of(session)).still_open if point.kind == "chapter"] == []
+    assert [point for point in build_report(subject_of(session)).still_open if point.kind == "chapter"] == []
 
 
 def test_a_chart_has_curves_that_belong_together_and_no_two_of_one_name(session: OpenSession) -> None:
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     titles = [chart.title for chart in document.overlays]
     assert titles[:3] == ["From first to last", "Why so slow?", "Pinning"]
     assert "Messages through the ring" in titles
@@ -144,7 +144,7 @@ def test_only_the_chapters_change_makes_one_curve_better_than_the_other(
     session.add_run(*make_run([FAST], run_id=second, host=host, **of_second))
     pinning = ChapterProgress("compare", runs={"measure": first, "again": second}, marks={"setting": True})
     session.save(dataclasses.replace(session.session, chapters={"pinning": pinning}))
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     chart = next(chart for chart in document.overlays if chart.title == "Pinning")
     assert chart.between == ((0, 1) if filled else None)
     assert "its run after the change" in chart.text
@@ -157,7 +157,7 @@ def test_the_runs_with_company_and_those_without_it_are_both_reported(
     ids, kept = session.session.runs, session.session.chapters
     pinning = dataclasses.replace(kept["pinning"], other_runs={"measure": ids[4], "again": ids[5]}, noise=ALONE)
     session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     chapter = next(one for one in document.chapters if one.id == "pinning")
     assert chapter.other_runs == {"measure": ids[4], "again": ids[5]}
     assert chapter.comparison_text.endswith("Both ways.")
@@ -168,7 +168,7 @@ def test_the_runs_with_company_and_those_without_it_are_both_reported(
 
 
 def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     assert (document.host_name, document.recorded) == ("lab03", "")
     assert document.after is None
     assert "session was made on lab03, and" in document.notes["after"]
@@ -176,7 +176,7 @@ def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:
     assert not any("on this host" in sentence for sentence in document.summary)
     kept = madereports.made_snapshot(after=True)
     history.keep_last(session.folder, kept)
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     assert document.after == kept
     assert "the last kept status" in document.notes["after"]
 
@@ -188,10 +188,10 @@ def test_this_host_is_read_only_in_a_boot_that_the_session_knows(make_run: MakeR
     for boot, known in ((here.boot_id, True), ("another", False)):
         with SessionStore(tmp_path / f"of-{known}").create("here", here.name) as opened:
             opened.add_run(*make_run(host={"name": here.name, "boot_id": boot}))
-            document = build(subject_of(opened))
+            document = build_report(subject_of(opened))
             assert (document.after is not None) is known
             assert ("after" in document.notes) is not known
-            prepare(subject_of(opened))
+            prepare_report(subject_of(opened))
             assert (history.last(opened.folder)[0] is not None) is known
 
 
@@ -211,17 +211,17 @@ def test_building_writes_nothing_and_a_session_that_is_only_read_stays_as_it_is(
         opened.add_proof(madereports.made_proof(restored=False, ended_at="2026-01-01T01:05:00.000000Z"))
         before = kept(opened)
         subject = subject_of(opened)
-        document = build(subject)
+        document = build_report(subject)
         assert kept(opened) == before
-        assert dataclasses.replace(build(subject), made_at=document.made_at) == document
+        assert dataclasses.replace(build_report(subject), made_at=document.made_at) == document
         # The end of the proof is told all the same.
         assert document.proofs[0].restored
         with store.open("here") as second:
             assert second.read_only
-            assert build(subject_of(second)).proofs == document.proofs
-            prepare(subject_of(second))
+            assert build_report(subject_of(second)).proofs == document.proofs
+            prepare_report(subject_of(second))
             assert kept(opened) == before
-        prepare(subject_of(opened))
+        prepare_report(subject_of(opened))
         assert opened.proofs()[0].restored
         assert kept(opened) != before
 
@@ -229,7 +229,7 @@ def test_building_writes_nothing_and_a_session_that_is_only_read_stays_as_it_is(
 def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: Path) -> None:
     with SessionStore(tmp_path).create("only measured", "lab03") as opened:
         opened.add_run(*make_run([SLOW], disturbed=(), complete=False, notes={"complete": "2 of 20 blocks, stopped"}))
-        document = build(subject_of(opened))
+        document = build_report(subject_of(opened))
     assert document.chapters == ()
     assert [chart.title for chart in document.overlays] == ["Messages through the ring", "Next to a laptop of 2015"]
     assert document.runs[0].notes == ("2 of 20 blocks, stopped",)
@@ -245,8 +245,8 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
         opened.add_run(*make_run([[100] * 200 + [300]] * 16, run_id="20260101-000001-bbbb", label="even"))
         opened.add_run(*make_run(loud, run_id="20260101-000002-cccc", label="no blocks"))
         opened.blocks_file("20260101-000002-cccc").unlink()
-        document = build(subject_of(opened))
-        private = for_others(document)
+        document = build_report(subject_of(opened))
+        private = anonymize_report(document)
         text = markdown.files(document, opened, opened.runs(), "x.md")
     (one,) = document.heats
     assert (one.run, len(one.counts), one.block_s) == ("20260101-000000-aaaa", 16, 0.25)
@@ -273,10 +273,10 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
         assert "lines" not in {one.id for one in sections(build_one(opened, make_run))}
         opened.add_matrix(whole)
         opened.add_matrix(cut)
-        document = build(subject_of(opened))
-        private = for_others(document)
+        document = build_report(subject_of(opened))
+        private = anonymize_report(document)
         written = markdown.files(document, opened, opened.runs(), "x.md")
-        assert build(subject_of(opened, runs=opened.session.runs)).matrix is None
+        assert build_report(subject_of(opened, runs=opened.session.runs)).matrix is None
     assert document.matrix == dataclasses.replace(whole, host={})
     number = len(document.overlays) + 1
     page, text = html.html_page(document, None), written["x.md"].decode()
@@ -298,14 +298,14 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
 
 def build_one(opened: OpenSession, make_run: MakeRun) -> ReportDocument:
     opened.add_run(*make_run([FAST]))
-    return build(subject_of(opened))
+    return build_report(subject_of(opened))
 
 
 def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:
     what = ("x", "theirs", "by cyclictest 2.40", "cyclictest", "2.40", "wake-up latency", "us", True)
     theirs = ImportedRun(1, *what, 20, 1_000, 9_000, ((1_000, 1_999, 19), (9_000, 9_999, 1)))
     session.add_import(theirs)
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     chart = next(one for one in document.overlays if one.title == "Next to other tools")
     assert chart.curves[-1].origin == "by cyclictest 2.40"
     (told,) = document.imports
@@ -317,7 +317,7 @@ def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:
 
 def test_picked_runs_stand_alone(session: OpenSession) -> None:
     picked = session.session.runs[1:4]
-    document = build(subject_of(session, runs=picked))
+    document = build_report(subject_of(session, runs=picked))
     assert tuple(run.id for run in document.runs) == picked
     assert (document.chapters, document.proofs, document.imports, document.changes) == ((), (), (), ())
     assert [len(chart.curves) for chart in document.overlays] == [3]
@@ -327,7 +327,7 @@ def test_picked_runs_stand_alone(session: OpenSession) -> None:
 def test_a_proof_gives_its_verdict_the_first_line(session: OpenSession) -> None:
     proof = madereports.made_proof()
     session.add_proof(proof)
-    document = build(subject_of(session))
+    document = build_report(subject_of(session))
     assert proof.judgement is not None
     assert document.summary[0] == f"Proven of {proof.subject}: {proof.judgement.headline.text.removesuffix('.')}."
     assert document.proofs == (proof,)
@@ -351,7 +351,7 @@ def proven(session: OpenSession, make_run: MakeRun, rounds: int, ident: str = "2
 def test_a_proof_has_a_chart_of_all_its_runs_by_side(make_run: MakeRun, tmp_path: Path) -> None:
     with SessionStore(tmp_path).create("proven", "lab03") as opened:
         proven(opened, make_run, 3)
-        (chart,) = build(subject_of(opened)).overlays
+        (chart,) = build_report(subject_of(opened)).overlays
     assert chart.title == "Proof of irq-affinity, 2026-01-01 01:00 UTC"
     without, with_it = chart.curves
     assert (without.label, with_it.label) == ("without · 3 runs", "with · 3 runs")
@@ -368,7 +368,7 @@ def test_of_many_proofs_the_newest_have_charts(
         proven(opened, make_run, 2)
         proven(opened, make_run, 1, "20260102-010000-beef")
         proven(opened, make_run, 1, "20260103-010000-beef")
-        titles = [chart.curves[0].count for chart in build(subject_of(opened)).overlays]
+        titles = [chart.curves[0].count for chart in build_report(subject_of(opened)).overlays]
     assert titles == [100, 100]
 
 
@@ -377,7 +377,7 @@ def test_a_proof_whose_runs_are_damaged_has_no_chart(make_run: MakeRun, tmp_path
         proven(opened, make_run, 1)
         for name in ("merged.hlog", "histograms.hlog"):
             (opened.folder / "runs" / opened.session.runs[0] / name).write_text("torn")
-        document = build(subject_of(opened))
+        document = build_report(subject_of(opened))
     assert document.overlays == ()
     assert len(document.proofs) == 1
 
@@ -385,9 +385,9 @@ def test_a_proof_whose_runs_are_damaged_has_no_chart(make_run: MakeRun, tmp_path
 def test_no_runs_no_report(tmp_path: Path) -> None:
     with SessionStore(tmp_path).create("empty", "lab03") as opened:
         with pytest.raises(NothingToReport, match="session empty has no runs"):
-            build(subject_of(opened))
+            build_report(subject_of(opened))
         with pytest.raises(LessonError):
-            build(subject_of(opened, course_dir=tmp_path / "nowhere"))
+            build_report(subject_of(opened, course_dir=tmp_path / "nowhere"))
 
 
 def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable[[str], Path], tmp_path: Path) -> None:
@@ -395,9 +395,9 @@ def test_a_rehearsal_on_a_recorded_host_is_marked_everywhere(host_tree: Callable
     workshop = fakes.open_workshop(tree)
     try:
         with pytest.raises(NothingToReport):
-            build(subject_of(workshop))
+            build_report(subject_of(workshop))
         workshop.walk(workshop.course.chapters[0].id).next()
-        document = build(subject_of(workshop))
+        document = build_report(subject_of(workshop))
     finally:
         workshop.close()
     assert document.recorded
@@ -421,7 +421,7 @@ def test_progress_may_end_it(session: OpenSession, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(reporting, "culprits", lambda subject: subject.progress("explaining", 0, 1))
     with pytest.raises(Enough):
-        build(subject_of(session, progress=told))
+        build_report(subject_of(session, progress=told))
 
 
 def test_curves_of_one_name_are_numbered() -> None:
@@ -460,9 +460,9 @@ def test_a_free_name_is_the_next_number(tmp_path: Path) -> None:
 def test_all_files_of_a_report_or_none(tmp_path: Path) -> None:
     (tmp_path / "b.svg").write_text("there")
     with pytest.raises(files.NotWritten, match=r"b\.svg exists already"):
-        files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+        files.write_files({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["b.svg"]
-    made = files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
+    made = files.write_files({"a.md": b"1", "b.svg": b"2"}, tmp_path, force=True)
     assert [path.read_bytes() for path in made] == [b"1", b"2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "b.svg"]
 
@@ -478,7 +478,7 @@ def test_a_file_that_appears_during_the_writing_is_not_overwritten(
 
     monkeypatch.setattr(files, "_fill", slow)
     with pytest.raises(files.NotWritten, match="exists already"):
-        files.write({"a.md": b"1", "b.svg": b"2"}, tmp_path)
+        files.write_files({"a.md": b"1", "b.svg": b"2"}, tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b.svg": "somebody's"}
 
 
@@ -487,6 +487,6 @@ def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: p
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(files.os, "link", no_links)
-    files.write({"a.md": b"1"}, tmp_path)
+    files.write_files({"a.md": b"1"}, tmp_path)
     assert (tmp_path / "a.md").read_bytes() == b"1"
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]

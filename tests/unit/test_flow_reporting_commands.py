@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from jitter_workshop.cli import VERBS, verb_parser
-from jitter_workshop.flow.reporting.build import build
-from jitter_workshop.flow.reporting.commands import measuring
+from jitter_workshop.flow.reporting.build import build_report
+from jitter_workshop.flow.reporting.commands import measure_command
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import ChapterProgress
@@ -61,7 +61,7 @@ def session(make_run: MakeRun, tmp_path: Path) -> OpenSession:
 
 
 def test_every_line_of_a_rich_session_is_taken_by_its_verb(session: OpenSession) -> None:
-    commands = [one.command for one in build(subject_of(session)).commands]
+    commands = [one.command for one in build_report(subject_of(session)).commands]
     verbs = {shlex.split(line)[1] for line in commands}
     assert {"status", "measure", "plan", "apply", "restore", "compare", "prove", "report"} <= verbs
     for line in commands:
@@ -69,7 +69,7 @@ def test_every_line_of_a_rich_session_is_taken_by_its_verb(session: OpenSession)
 
 
 def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
-    proofs = [parsed(one.command) for one in build(subject_of(session)).commands if " prove " in one.command]
+    proofs = [parsed(one.command) for one in build_report(subject_of(session)).commands if " prove " in one.command]
     assert [(p.words, p.preset, p.duration_s) for p in proofs] == [
         (["thp=never"], "standard", None),
         (["placement"], None, 2.5),
@@ -82,5 +82,5 @@ def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
     [(1.0131, "1"), (0.2502, "0.25"), (5.03, "5"), (12.52, "12.5"), (30.2, "30"), (120.9, "120"), (1_234.5, "1230")],
 )
 def test_a_run_is_asked_for_by_the_length_that_was_wanted(make_run: MakeRun, measured: float, asked: str) -> None:
-    words = measuring(make_run([[100] * 50], preset=None, duration_s=measured)[0])
+    words = measure_command(make_run([[100] * 50], preset=None, duration_s=measured)[0])
     assert words[words.index("--duration") + 1] == asked

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import paths
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, opened_with, places
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, opened_with, report_folders
 
 
 @pytest.fixture
@@ -55,21 +55,21 @@ def test_a_home_without_a_named_documents_folder_has_none(home: Path) -> None:
 
 def test_the_working_directory_is_first_then_documents_then_home(home: Path, tmp_path: Path) -> None:
     said(tmp_path, 'XDG_DOCUMENTS_DIR="$HOME/Documents"')
-    assert places() == (tmp_path / "work", home)
+    assert report_folders() == (tmp_path / "work", home)
     (home / "Documents").mkdir()
-    assert places() == (tmp_path / "work", home / "Documents", home)
+    assert report_folders() == (tmp_path / "work", home / "Documents", home)
 
 
 def test_a_folder_that_can_be_written_comes_before_one_that_cannot(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, _: Path(path) == home)
-    assert places() == (home, tmp_path / "work")
+    assert report_folders() == (home, tmp_path / "work")
 
 
 def test_a_working_directory_that_is_gone_is_left_out(home: Path, tmp_path: Path) -> None:
     (tmp_path / "work").rmdir()
-    assert places() == (home,)
+    assert report_folders() == (home,)
 
 
 @pytest.mark.parametrize("name", ["plain.html", "with blank.html", "$(reboot).html", "it's; rm -rf.html", "-o x.html"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check, resolve
+from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, check_request, resolve
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.spec import MEMORY_OF, MemoryUse, WorkloadName
@@ -211,7 +211,7 @@ def test_spin_has_a_duty(duty: int) -> None:
 @pytest.mark.parametrize("request_", [ask(), ask(duration_s=0.2), ask(messages=20_000), ask(preset="standard")])
 def test_a_stall_has_room_in_a_block(request_: MeasureRequest) -> None:
     request_ = dataclasses.replace(request_, noise="stall")
-    check(request_)
+    check_request(request_)
     assert resolve(request_, TWO, CpuSet(), "/nowhere").noise == "stall"
 
 
@@ -223,7 +223,7 @@ def test_the_spec_carries_the_request() -> None:
     assert resolve(dataclasses.replace(request, threshold_ns=None), TWO, CpuSet(), "/scratch").threshold_gives_way
     assert (spec.scratch_dir, spec.preset, spec.blocks, spec.duty) == ("/scratch", "quick", 20, 100)
     assert len(spec.threads) == 2
-    check(request)
+    check_request(request)
 
 
 @pytest.mark.parametrize(("memory", "workload"), MEMORY_OF.items())

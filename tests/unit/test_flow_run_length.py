@@ -38,22 +38,24 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
     said = "5 s, about 500,000 messages: enough to know p99.99."
-    assert run_length.sentence(found) == (
+    assert run_length.run_length_sentences(found) == (
         f"{said} With its start and pauses the run takes about 8 s, or longer where this host is busy."
     )
     traced = run_length.outlook(MeasureRequest(evidence=True), ())
     assert traced.clock_s == 2.0 + 5.0 + 20 * 0.2, "a traced run takes longer to start, and between blocks"
     sleeper = run_length.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
-    assert "wake-ups" in run_length.sentence(sleeper)
+    assert "wake-ups" in run_length.run_length_sentences(sleeper)
     few = run_length.outlook(MeasureRequest(messages=2_000), ())
-    assert run_length.sentence(few).startswith("20 ms, about 2,000 messages: enough to know p99. ")
-    assert "too few for any percentile" in run_length.sentence(run_length.outlook(MeasureRequest(messages=9), ()))
+    assert run_length.run_length_sentences(few).startswith("20 ms, about 2,000 messages: enough to know p99. ")
+    assert "too few for any percentile" in run_length.run_length_sentences(
+        run_length.outlook(MeasureRequest(messages=9), ())
+    )
 
 
 def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     request = MeasureRequest(workload="spin")
-    assert "the first run shows" in run_length.sentence(run_length.outlook(request, ()))
+    assert "the first run shows" in run_length.run_length_sentences(run_length.outlook(request, ()))
     with pytest.raises(UsageError, match="not known before a first run"):
         run_length.until(request, "99.9", ())
     run = placed(make_run([[20] * 10_000], name="spin_gap", workload="spin"))
@@ -61,10 +63,10 @@ def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
 
 
 def test_the_pace_is_that_of_a_run_like_it_else_the_interval(make_run: MakeRun) -> None:
-    assert run_length.pace(MeasureRequest(), ()) == 100_000
-    assert run_length.pace(MeasureRequest(workload="spin"), ()) is None
+    assert run_length.expected_rate(MeasureRequest(), ()) == 100_000
+    assert run_length.expected_rate(MeasureRequest(workload="spin"), ()) is None
     run = placed(make_run([[100] * 2_700] * 2))
-    assert run_length.pace(MeasureRequest(), (run,)) == pytest.approx(2 * 2_700 / run.duration_s)
+    assert run_length.expected_rate(MeasureRequest(), (run,)) == pytest.approx(2 * 2_700 / run.duration_s)
 
 
 def test_the_pauses_are_those_of_the_newest_run_of_any_kind(make_run: MakeRun) -> None:
@@ -73,7 +75,7 @@ def test_the_pauses_are_those_of_the_newest_run_of_any_kind(make_run: MakeRun) -
     found = run_length.outlook(MeasureRequest(workload="wakeup"), (dataclasses.replace(run, blocks=blocks),))
     assert found.like is None
     assert found.clock_s == pytest.approx(1.0 + 5.0 + 20 * 0.4)
-    assert "busy" not in run_length.sentence(found)
+    assert "busy" not in run_length.run_length_sentences(found)
 
 
 def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_run: MakeRun) -> None:
@@ -84,7 +86,7 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
     said = "enough to know p99.9, if stalls come as often as in 'mine'; the values up to p99.99 rest on few stalls."
-    assert said in run_length.sentence(found)
+    assert said in run_length.run_length_sentences(found)
 
 
 def test_the_time_by_the_clock_counts_the_time_beside_the_blocks(make_run: MakeRun) -> None:
@@ -197,7 +199,7 @@ def test_a_run_is_long_enough_for_the_percentile_asked_for(
 
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
-    said = run_length.reach(request, ())
+    said = run_length.chapter_length_sentences(request, ())
     assert said.startswith("5 s, at most 500,000 messages: enough to know p99.99. With its start ")
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
@@ -217,4 +219,4 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
     assert f"gives    {said}" in lines
     # The run of a wrong request tells the error.
-    assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""
+    assert run_length.chapter_length_sentences(MeasureRequest(duration_s=-1.0), ()) == ""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.scenarios import load_scenarios
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.scenarios import checking, playing
-from jitter_workshop.flow.scenarios.checking import Counts, check, figures_between
+from jitter_workshop.flow.scenarios.checking import Counts, check_requirements, figures_between
 from jitter_workshop.flow.scenarios.playing import PlantedScenario, Playing, as_state, solved_in
 from jitter_workshop.host.cpu.stat import CpuTimes
 from jitter_workshop.host.irq.interrupts import parse_counters
@@ -40,7 +40,7 @@ def only(requirement: Requirement, seconds: float = 0.0) -> Scenario:
 
 
 def found(root: Path, requirement: Requirement) -> Outcome:
-    return check(HostRoot(root), only(requirement), {})[0]
+    return check_requirements(HostRoot(root), only(requirement), {})[0]
 
 
 @pytest.mark.parametrize(("text", "met"), [("1\n", True), ("2", True), ("12", False), ("", False)])
@@ -76,7 +76,7 @@ def test_a_task_must_run_and_keep_off(tmp_path: Path) -> None:
 )
 def test_a_command_tells_its_result(monkeypatch: pytest.MonkeyPatch, program: str, met: bool, said: str) -> None:
     monkeypatch.setattr(checking, "PRELUDE", "")
-    [outcome] = check(HostRoot(), only(Requirement("s", "command", program)), {"cpu": "2"})
+    [outcome] = check_requirements(HostRoot(), only(Requirement("s", "command", program)), {"cpu": "2"})
     assert outcome.met is met
     assert said in outcome.found
     assert outcome.found.isprintable()
@@ -115,7 +115,7 @@ def test_figures_are_growth_by_time(loc: int, irq: int, timer: int, busy: int, i
 
 def test_a_figure_has_both_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([reading(0, 0, 0, 0, 0, 0), reading(2, 20, 0, 0, 1, 1)] * 3)
-    monkeypatch.setattr(checking, "counts", lambda _root: next(readings))
+    monkeypatch.setattr(checking, "read_counts", lambda _root: next(readings))
 
     def met(low: float | None, high: float | None) -> bool:
         return found(tmp_path, Requirement("s", "figure", "ticks", cpu="1", at_least=low, at_most=high)).met

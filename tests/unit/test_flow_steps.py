@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters import path as loop
-from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
+from jitter_workshop.flow.chapters.path import entry, next_chapter, order_chapters, reason_not_here
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, HostState, StepName
@@ -134,7 +134,7 @@ def test_forwards_and_back_are_inverse(chosen: set[StepName]) -> None:
 
 def test_the_path_puts_possible_chapters_first() -> None:
     one_cpu = machine(1)
-    path = in_order(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
+    path = order_chapters(tuple(entry(c, ChapterProgress(), None, one_cpu, False) for c in COURSE.chapters))
     assert [(e.chapter_id, e.here) for e in path] == [("baseline", True), ("migration", False), ("pinning", False)]
     assert "needs 2 CPUs" in path[1].reason
     assert "restore the isolation first" in reason_not_here(PINNING, CpuBudget(1, CpuSet((1,)), reduced=True), False)
@@ -166,13 +166,13 @@ def test_each_chapter_tells_its_chance_on_this_host(
 
 def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     room = CpuBudget(1, CpuSet((1,)), reduced=True, without=2)
-    shown = [in_order(tuple(entry(c, FRESH, None, r, False) for c in WHOLE.chapters)) for r in (machine(2), room)]
+    shown = [order_chapters(tuple(entry(c, FRESH, None, r, False) for c in WHOLE.chapters)) for r in (machine(2), room)]
     assert [e.chapter_id for e in shown[0]] == [e.chapter_id for e in shown[1]]
     found = {e.chapter_id: e for e in shown[1]}
     assert (found["pinning"].here, found["pinning"].chance) == (True, "later")
     assert "restore the isolation first" in found["pinning"].held
     done = tuple(replace(e, done=e.chapter_id not in ("pinning", "realtime")) for e in shown[1])
-    following = next_entry(done, "migration")
+    following = next_chapter(done, "migration")
     assert following is not None
     assert following.chapter_id == "realtime", "what has to wait comes last"
     # The noise of this chapter runs on the measured CPU itself. With an isolated set of any size it cannot.
@@ -183,20 +183,20 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert memory is not None
     assert entry(memory, FRESH, None, wide, False).chance == "later"
     assert entry(memory, FRESH, None, machine(8), False).chance == "moves"
-    last = next_entry(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), "migration")
+    last = next_chapter(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), "migration")
     assert last is not None
     assert last.chapter_id == "pinning"
 
 
 def test_next_is_the_first_chapter_that_was_begun_and_else_the_first_of_the_path() -> None:
     """A learner who finished a later chapter is not led past the one that is half done."""
-    path = in_order(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
+    path = order_chapters(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
     names = [e.chapter_id for e in path]
     now = names[5]
 
     def following(*done: str, begun: Sequence[str] = (), in_order_of: Sequence[str] = ()) -> str:
         shown = (replace(e, done=e.chapter_id in done, started=e.chapter_id in begun) for e in path)
-        found = next_entry(tuple(shown), now, in_order_of)
+        found = next_chapter(tuple(shown), now, in_order_of)
         assert found is not None
         return found.chapter_id
 
@@ -251,16 +251,18 @@ def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_
         held = "they stay" if chapter.id == "interrupts" else ""
         return StateHere("good" if chapter.id == "isolation" else "available", held=held)
 
-    path = in_order(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters))
+    path = order_chapters(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters))
     assert [e.chapter_id for e in path][-2:] == ["isolation", "interrupts"]
     assert [e.number for e in path[:-2]] == sorted(e.number for e in path[:-2])
     of_class = [c.id for c in WHOLE.chapters]
-    in_class = in_order(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters), of_class)
+    in_class = order_chapters(
+        tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters), of_class
+    )
     assert [e.chapter_id for e in in_class] == of_class, "an instructor's order stays"
 
     def following(done: set[str], current: str, of_class: Sequence[str] = ()) -> str | None:
         shown = tuple(replace(e, done=e.chapter_id in done) for e in (in_class if of_class else path))
-        found = next_entry(shown, current, of_class)
+        found = next_chapter(shown, current, of_class)
         return found.chapter_id if found else None
 
     first = set(of_class[: of_class.index("isolation")])
@@ -274,7 +276,7 @@ def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_
 def test_next_goes_on_where_one_is_and_then_at_the_first_that_is_left() -> None:
     def following(done: set[str], current: str | None) -> str | None:
         path = tuple(entry(c, ChapterProgress(done=c.id in done), None, machine(2), False) for c in COURSE.chapters)
-        found = next_entry(path, current)
+        found = next_chapter(path, current)
         return found.chapter_id if found else None
 
     assert following(set(), None) == "baseline"

@@ -19,7 +19,7 @@ from jitter_workshop.flow.chapters.suspects import (
     STEAL,
     TASKS,
     TICK,
-    judge,
+    judge_diagnosis,
     main_pieces,
     of_counters,
     of_trace,
@@ -135,7 +135,7 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     seen = of_trace(report(*causes), "unbound")
     shown = [line.plain for line in words.suspects(seen, -1, None, 74)]
     assert not any(OWN_SIGN in line or words.OWN_LOAD in line for line in shown), "the mark would show the answer"
-    answered = judge(seen, "irq:unbound")
+    answered = judge_diagnosis(seen, "irq:unbound")
     for width in (44, 60, 120):
         rows = [line.plain for line in words.suspects(seen, -1, answered, width)]
         assert sum(f"task unbound {OWN_SIGN} " in row for row in rows) == 1
@@ -147,7 +147,9 @@ def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
     for load, among in (("unbound", True), ("faults", True), ("terminal", True), ("disk", False), ("bandwidth", False)):
         seen = of_counters(dataclasses.replace(counted(waited_ns=5_000), noise=load))
         assert [one.kind for one in seen.suspects if one.own_load] == ([TASKS] if among else [])
-        shown = " ".join(line.plain for line in words.suspects(seen, -1, judge(seen, seen.suspects[0].id), 80))
+        shown = " ".join(
+            line.plain for line in words.suspects(seen, -1, judge_diagnosis(seen, seen.suspects[0].id), 80)
+        )
         assert (f"{OWN_SIGN} {words.OWN_LOAD} is among them" in shown) is among
     assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
 
@@ -158,7 +160,7 @@ def test_workers_are_one_cause_by_where_they_are_bound() -> None:
     assert {one.name: one.total_ns for one in seen.suspects} == {"kworker/u": 33, "kworker/1": 20, "kworker/12": 10}
     assert [one.label for one in seen.suspects][-1] == "task kworker/u:… (kernel workers)"
     assert levers.levers(seen.suspects[-1])[0] == "workqueue-mask"
-    assert levers.reach(seen.suspects[0], chapter("workqueues"), COURSE)[0] == "bound"
+    assert levers.reach_of_course(seen.suspects[0], chapter("workqueues"), COURSE)[0] == "bound"
 
 
 @pytest.mark.parametrize("name", ["arch_timer", "GICv3  27 Level     arch_timer", "INTC 5 Edge riscv-timer"])
@@ -295,7 +297,7 @@ def test_the_largest_cause_is_right_and_one_far_below_is_wrong(causes: list[tupl
         return
     most = max(one.total_ns or 0 for one in seen.suspects)
     for one in seen.suspects:
-        found = judge(seen, one.id)
+        found = judge_diagnosis(seen, one.id)
         assert found is not None
         assert found.chosen == one
         if seen.unknown_ns > most:
@@ -309,7 +311,7 @@ def test_the_largest_cause_is_right_and_one_far_below_is_wrong(causes: list[tupl
 
 @pytest.mark.parametrize(("less", "right"), [(100, True), (90, True), (89, False)])
 def test_within_a_tenth_is_right(less: int, right: bool) -> None:
-    found = judge(seen_of(("task", "a", 1, 100), ("task", "b", 9, less)), "task:b")
+    found = judge_diagnosis(seen_of(("task", "a", 1, 100), ("task", "b", 9, less)), "task:b")
     assert found is not None
     assert found.right is right
 
@@ -330,11 +332,11 @@ def with_calls(*others: tuple[str, str, int, int], figure: str = TO_ITEMS, namel
 @pytest.mark.parametrize("nameless", [True, False])
 def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool) -> None:
     seen = with_calls(ITEM, ("task", "python", 400, 70_000_000), *(() if nameless else (WAKE_UP,)), nameless=nameless)
-    found = judge(seen, "workqueue:flush_to_ldisc")
+    found = judge_diagnosis(seen, "workqueue:flush_to_ldisc")
     assert found is not None
     assert found.most is not None
     assert (found.right, found.most.name) == (True, "call_function_single")
-    other = judge(seen, "task:python")
+    other = judge_diagnosis(seen, "task:python")
     assert other is not None
     assert other.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
@@ -352,15 +354,15 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert "; it is the same event and took 9 ns" in took_most("a", 99, 1.0, "it", 9, right=True)
     assert "; it took 95 ns" in took_most("a", 99, 1.0, "it", 95, right=True)
     assert ("The trace shows that this call mostly wakes a task on this CPU: " in said) is not nameless
-    assert judge(seen, "vector:sched_ttwu_pending") is None, "the wake-up is a part of the call"
+    assert judge_diagnosis(seen, "vector:sched_ttwu_pending") is None, "the wake-up is a part of the call"
     workers = ("task", "kworker/u10:0", 4_394, 20_000_000), ("task", "kworker/u10:1", 2_384, 15_000_000)
     for shown, right in ((workers, True), (workers[1:], False)):
         worked = with_calls(ITEM, *shown, *(() if nameless else (WAKE_UP,)), nameless=nameless)
-        by_worker = judge(worked, "task:kworker/u")
+        by_worker = judge_diagnosis(worked, "task:kworker/u")
         assert by_worker is not None
         assert by_worker.right is right
         assert "work flush_to_ldisc in 6,746" in words.judged(by_worker, worked, chapter("workqueues"), COURSE)
-    named = judge(seen, "vector:call_function_single")
+    named = judge_diagnosis(seen, "vector:call_function_single")
     assert named is not None
     said = words.judged(named, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✓ Right. Function call from another CPU")
@@ -371,7 +373,7 @@ def test_the_calls_of_arm64_wake_tasks_as_well() -> None:
     # On arm64 the event ipi:ipi_entry gives an interrupt the words of its row in /proc/interrupts.
     call = ("vector", CALLING, *CALL[2:])
     for others, right in (((ITEM, WAKE_UP), True), ((ITEM,), False)):
-        found = judge(
+        found = judge_diagnosis(
             of_trace(report(*(cause(*one) for one in (call, *others))), figure=TO_ITEMS), "workqueue:flush_to_ldisc"
         )
         assert found is not None
@@ -409,7 +411,7 @@ def test_interrupts_between_cpus_are_the_same_causes_on_every_processor() -> Non
     ],
 )
 def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(seen: SeenCauses) -> None:
-    found = judge(seen, "workqueue:flush_to_ldisc")
+    found = judge_diagnosis(seen, "workqueue:flush_to_ldisc")
     assert found is not None
     assert found.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
@@ -434,13 +436,13 @@ def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name:
 
 def test_a_trace_with_gaps_judges_no_answer() -> None:
     seen = seen_of(("task", "a", 1, 100), ("no_event", "events lost", 1, 101))
-    found = judge(seen, "task:a")
+    found = judge_diagnosis(seen, "task:a")
     assert found is not None
     assert found.right is None
 
 
 def test_a_cause_that_was_not_seen_is_no_answer() -> None:
-    assert judge(seen_of(("task", "a", 1, 1)), "task:b") is None
+    assert judge_diagnosis(seen_of(("task", "a", 1, 1)), "task:b") is None
 
 
 # -- counters ----------------------------------------------------------------------------------------------------------
@@ -478,7 +480,7 @@ def test_counters_tell_a_sleeper_how_often_its_cpu_had_to_leave_idle() -> None:
     assert (waking.label, waking.count, waking.total_ns) == ("waking from idle", 4_700, None)
     chapter = COURSE.chapter("idle-states")
     assert chapter is not None
-    assert levers.reach(waking, chapter, COURSE)[0] == "this"
+    assert levers.reach_of_course(waking, chapter, COURSE)[0] == "this"
     for other in (dataclasses.replace(run, workload="spin"), dataclasses.replace(run, idle_entries=None)):
         assert of_counters(other).suspect("task:idle") is None
     rows = {str(n): Counter(f"card{n}", {"1": 5_000 + n}) for n in range(40, 52)}
@@ -493,7 +495,7 @@ def test_counters_decide_only_as_far_as_their_times_prove(waited_ns: int, steal_
     rest = max(1_000_000 - waited_ns - steal_ns, 0)
     assert abs(seen.unknown_ns - rest) <= 1
     for one in seen.suspects:
-        found = judge(seen, one.id)
+        found = judge_diagnosis(seen, one.id)
         assert found is not None
         largest = max(waited_ns, steal_ns)
         if seen.unknown_ns > largest:
@@ -508,7 +510,7 @@ def test_threads_that_do_not_tell_how_long_they_waited_prove_nothing() -> None:
     seen = of_counters(counted(waited_ns=None, steal_ns=None))
     assert TASKS not in [one.kind for one in seen.suspects]
     assert STEAL not in [one.kind for one in seen.suspects]
-    found = judge(seen, seen.suspects[0].id)
+    found = judge_diagnosis(seen, seen.suspects[0].id)
     assert found is not None
     assert found.right is None
 
@@ -531,7 +533,7 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
         ("python", 114, 90),
     ]
     assert seen.suspects[0].label == cause_words("task", MEASURED)
-    found = judge(seen, "task:the measured threads")
+    found = judge_diagnosis(seen, "task:the measured threads")
     assert found is not None
     assert found.right
     assert [one.name for one in seen_of(*causes[:2]).suspects] == ["accumulator", "python"]
@@ -570,7 +572,7 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
 )
 def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, within: str, how: str) -> None:
     suspect = Suspect(f"{kind}:{name}", kind, name, name, 1, 1)
-    found, title = levers.reach(suspect, chapter(within), COURSE)
+    found, title = levers.reach_of_course(suspect, chapter(within), COURSE)
     assert found == how
     assert bool(title) == (how == "another")
 
@@ -578,10 +580,10 @@ def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, wi
 @pytest.mark.parametrize("name", helper_threads("plain"))
 def test_a_helper_of_a_run_with_a_lock_is_treated_only_where_the_lock_changes(name: str) -> None:
     found, of = Suspect("", "task", name, name, 1, 1), chapter("locks")
-    assert levers.reach(found, of, COURSE) == ("this", "")
-    assert levers.treated(found, of)
+    assert levers.reach_of_course(found, of, COURSE) == ("this", "")
+    assert levers.chapter_treats(found, of)
     same = dataclasses.replace(of, measurements=of.measurements[:1])
-    assert not levers.treated(found, same), "neither isolation nor FIFO keeps it away"
+    assert not levers.chapter_treats(found, same), "neither isolation nor FIFO keeps it away"
 
 
 def test_the_helpers_have_the_names_that_native_code_sets() -> None:

@@ -121,7 +121,7 @@ def test_the_list_has_the_processes_that_can_be_explained_the_busiest_first(
     used = [seen(100, 3.04), seen(200, 91.0), seen(300, 50), seen(400, 50), seen(101, 0.0, ours=True), seen(9_000, 1)]
     monkeypatch.setattr(targets, "LOOK_S", 0.0)
     monkeypatch.setattr(foreign_activity, "uses", lambda before, elapsed_s: used)
-    found = targets.listed(root)
+    found = targets.list_processes(root)
     # Kernel threads, what has ended, and what this process started are left out.
     assert [(one.pid, one.name, one.cpu_percent) for one in found] == [(200, "other", 91.0), (100, "server", 3.0)]
     assert {(one.start_ticks, one.started_at) for one in found} == {(77, "2023-11-14T22:13:20+00:00")}

@@ -98,11 +98,13 @@ def test_a_first_run_waits_until_a_restored_setting_is_in_effect(
     now = 103.0
     asked = walk.measuring.request("measure")
     assert asked.settle_s == pytest.approx(takes_s - 3)
-    assert "Its first 8 s are not measured" in run_length.sentence(run_length.outlook(asked, ()))
+    assert "Its first 8 s are not measured" in run_length.run_length_sentences(run_length.outlook(asked, ()))
     assert walk.measuring.request("again").settle_s == 0
     now = 100.0 + takes_s
     assert walk.measuring.request("measure").settle_s == 0
-    assert "not measured" not in run_length.sentence(run_length.outlook(walk.measuring.request("measure"), ()))
+    assert "not measured" not in run_length.run_length_sentences(
+        run_length.outlook(walk.measuring.request("measure"), ())
+    )
 
 
 def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
@@ -428,7 +430,7 @@ def test_a_run_that_could_not_be_stored_is_still_there(workshop: Workshop, monke
     def measured(*_: object, **__: object) -> Run:
         raise measuring.RunNotKept("the disk is full", made)
 
-    monkeypatch.setattr(measuring, "measure", measured)
+    monkeypatch.setattr(measuring, "measure_run", measured)
     run = workshop.measure(MeasureRequest(), SilentObserver(), CancelToken())
     walk = workshop.walk("baseline")
     walk.record("measure", run)

@@ -19,7 +19,7 @@ from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import log as logs
 from jitter_workshop.flow.watching.log import KILLED, Log, from_journal
 from jitter_workshop.flow.watching.spinning import FlightRecorder, WatchLimits
-from jitter_workshop.flow.watching.tally import MOST_CAUSES, OTHERS, Tally, WatchSubject, report_of
+from jitter_workshop.flow.watching.tally import MOST_CAUSES, OTHERS, Tally, WatchSubject, report_of_watch
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import TimeTaken
 from jitter_workshop.model.run import Clock, Stall, StallTotal
@@ -331,7 +331,7 @@ def test_the_page(width: int) -> None:
     subject = WatchSubject(
         "id", "spin", cpu=1, started_s=1e9, duration_ns=3_620_000_000_000, ended_by="a signal (SIGINT)"
     )
-    report = dataclasses.replace(report_of(subject, tally), verdict="rejected", reason="12 stalls")
+    report = dataclasses.replace(report_of_watch(subject, tally), verdict="rejected", reason="12 stalls")
     lines = [line.plain for line in page(report, width)]
     whole = "\n".join(lines)
     assert "\x1b" not in whole

@@ -12,7 +12,7 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.watching import telling
-from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of_watch
 from jitter_workshop.flow.watching.telling import FreezeCommand, Textfile
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import TimeTaken
@@ -29,7 +29,7 @@ def report() -> WatchReport:
     tally.named = 1
     tally.add_causes([TimeTaken("task", EVIL, 1, 50_000, 50_000)])
     tally.add_kept([STALL])
-    return report_of(WatchSubject("id", EVIL, cpu=1, started_s=1e9, duration_ns=2_500_000_000), tally)
+    return report_of_watch(WatchSubject("id", EVIL, cpu=1, started_s=1e9, duration_ns=2_500_000_000), tally)
 
 
 def test_a_command_gets_the_stall_on_its_input(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.watching import verdicts
-from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of
-from jitter_workshop.flow.watching.verdicts import BAD, GOOD, NONE, verdict_of, verify
+from jitter_workshop.flow.watching.tally import Tally, WatchSubject, report_of_watch
+from jitter_workshop.flow.watching.verdicts import BAD, GOOD, NONE, check_verdict, verdict_of
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.watch import BETWEEN, KeptStall
 from jitter_workshop.stats.acceptance import parse_condition
@@ -33,10 +33,10 @@ def written(folder: Path, stalls: tuple[int, ...] = (), watched_ns: int = 12 * H
     tally.not_watched[BETWEEN] = 5
     at = "2026-01-01T00:00:00.000Z"
     tally.add_kept(KeptStall(5, at, ns, 1, "sampler", (Part("task", EVIL, ns),)) for ns in stalls)
-    report = report_of(WatchSubject("id", "spin", cpu=1, started_s=1e9, duration_ns=watched_ns), tally)
+    report = report_of_watch(WatchSubject("id", "spin", cpu=1, started_s=1e9, duration_ns=watched_ns), tally)
     facts: dict[str, Any] = {"applied": (), "checks": ()}
     verdict = verdict_of(report, condition, tally, {"name": EVIL, "kernel": "6.12"}, facts)
-    return verdicts.write(folder, verdict, key)
+    return verdicts.write_verdict(folder, verdict, key)
 
 
 def key(folder: Path, name: str = "key") -> Path:
@@ -55,7 +55,7 @@ def test_a_verdict_is_written_and_verified(
     path = written(tmp_path, stalls, watched_ns)
     whole = json.loads(reportschema.VERDICT.read_text(encoding="utf-8"))
     assert reportschema.problems(json.loads(path.read_text()), whole, whole) == []
-    found = verify(path)
+    found = check_verdict(path)
     assert (found.verdict, found.problems, found.signature) == (verdict, (), NONE)
     assert found.accepted == (verdict == "accepted")
     suite = ElementTree.parse(tmp_path / verdicts.JUNIT).getroot()[0]
@@ -91,7 +91,7 @@ def test_a_file_that_contradicts_itself_is_found_out(
 ) -> None:
     path = written(tmp_path, (30_000,))
     change(path)
-    found = verify(path)
+    found = check_verdict(path)
     assert any(words in problem for problem in found.problems)
     assert not found.accepted
 
@@ -100,19 +100,19 @@ def test_a_file_that_contradicts_itself_is_found_out(
 def test_a_signed_file_is_verified_and_each_changed_byte_is_found_out(tmp_path: Path) -> None:
     mine, other = key(tmp_path), key(tmp_path, "other")
     path = written(tmp_path, key=mine)
-    assert verify(path).signature == GOOD
+    assert check_verdict(path).signature == GOOD
     signers = tmp_path / "signers"
     signers.write_text(f"release@lab {mine.with_suffix('.pub').read_text()}")
-    found = verify(path, signers)
+    found = check_verdict(path, signers)
     assert (found.signature, found.signed_by, found.accepted) == (GOOD, "release@lab", True)
     signers.write_text(f"release@lab {other.with_suffix('.pub').read_text()}")
-    assert verify(path, signers).signature == BAD
+    assert check_verdict(path, signers).signature == BAD
     signers.write_text(f"release@lab {mine.with_suffix('.pub').read_text()}")
     path.write_bytes(path.read_bytes().replace(b'"made_by": "j', b'"made_by": "k'))
-    for found in (verify(path), verify(path, signers)):
+    for found in (check_verdict(path), check_verdict(path, signers)):
         assert (found.signature, found.accepted) == (BAD, False)
     path.with_name(path.name + verdicts.SIGNATURE).unlink()
-    assert verify(path, signers).problems
+    assert check_verdict(path, signers).problems
 
 
 @needs_keygen
@@ -130,6 +130,6 @@ def test_a_file_that_is_no_verdict_is_refused(tmp_path: Path, content: bytes) ->
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="is not a verdict file"):
-        verify(path)
+        check_verdict(path)
     with pytest.raises(UsageError, match="cannot be read"):
-        verify(tmp_path / "none.json")
+        check_verdict(tmp_path / "none.json")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.record_host import read_all
+from jitter_workshop.flow.host_ops.record_host import read_every_file
 from jitter_workshop.host.recording import recorder
 from jitter_workshop.host.recording.recorder import RecordingReport, RecordingRoot, write_recording
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME, Scrubber
@@ -28,7 +28,7 @@ MAC = "52:54:00:12:34:56"
 
 def record(tree: Path, target: Path, scrubber: Scrubber | None = None) -> RecordingReport:
     root = RecordingRoot(tree)
-    read_all(root)
+    read_every_file(root)
     return write_recording(root, target, {"note": "made"}, scrubber)
 
 
@@ -228,7 +228,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_host_that_changed_meanwhile(tmp_path: Path) -> None:
     root = RecordingRoot(private_tree(tmp_path))
-    read_all(root)
+    read_every_file(root)
     root.files["/sys/was/a/file"] = b"1\n"
     root.files["/sys/was/a"] = b"2\n"
     root.files["/sys/class/" + "n" * 300] = b"3\n"
@@ -239,7 +239,7 @@ def test_a_host_that_changed_meanwhile(tmp_path: Path) -> None:
 
 def test_a_recording_keeps_the_list_of_files_that_were_not_permitted(tmp_path: Path) -> None:
     root = RecordingRoot(private_tree(tmp_path))
-    read_all(root)
+    read_every_file(root)
     root.refused["/sys/kernel/debug/sched/preempt"] = "not permitted"
     root.refused["/sys/kernel/other"] = "no such file"
     report = write_recording(root, tmp_path / "copy", {})

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.flow.chapters.suspects import judge, suspect
+from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import ExplainedStall, Slice
 from jitter_workshop.presenter.course.diagnosis import one_stall, suspects
@@ -40,4 +40,4 @@ def test_after_the_answer_the_largest_cause_comes_first() -> None:
         return [line.plain.split("task ")[1].split()[0] for line in suspects(seen, -1, answered, 80)[1:4]]
 
     assert names(None) == ["bash", "python", "sh"], "the order must not show the answer"
-    assert names(judge(seen, "task:sh")) == ["python", "sh", "bash"]
+    assert names(judge_diagnosis(seen, "task:sh")) == ["python", "sh", "bash"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.chart.canvas import plain_curve_lines
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.chapters.path import in_order
+from jitter_workshop.flow.chapters.path import order_chapters
 from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
@@ -168,7 +168,7 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
 
 
 def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
-    path = in_order(
+    path = order_chapters(
         (
             entry(done=True, setting=True, curve=True, guess=False),
             entry(chapter_id="b", title="B", chance="moves"),
@@ -184,7 +184,7 @@ def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
 
 
 def test_on_a_narrow_terminal_the_marks_of_a_chapter_stand_below_its_title() -> None:
-    path = in_order(
+    path = order_chapters(
         (entry(done=True, curve=True, guess=False, setting=True), entry(chapter_id="b", title="B", chance="moves"))
     )
     lines = plain(views.path_lines(path, "b", 40))
@@ -195,7 +195,7 @@ def test_on_a_narrow_terminal_the_marks_of_a_chapter_stand_below_its_title() -> 
 
 
 def test_a_chapter_taught_on_a_recording_is_told_apart_from_an_impossible_one() -> None:
-    path = in_order(
+    path = order_chapters(
         (
             entry(here=False, reason="needs 2 CPUs"),
             entry(chapter_id="b", title="B", here=False, reason="needs 2 CPUs"),

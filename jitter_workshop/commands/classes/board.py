@@ -20,7 +20,7 @@ from jitter_workshop.flow.classes.classboard import (
     csv_table,
     gathered,
     machines,
-    together,
+    merge_boards,
 )
 from jitter_workshop.flow.classes.presenting import class_curves, curves_by, outermost
 from jitter_workshop.flow.turns.classhost import class_chapters
@@ -94,7 +94,7 @@ def _collect(args: argparse.Namespace) -> int:
     answered = [one for one in found if one.board is not None]
     if args.chapter is not None:
         _show_boards([one for one in found if one.board is None])
-        _show_curves(together(answered), args.chapter, args.step or "")
+        _show_curves(merge_boards(answered), args.chapter, args.step or "")
         return 0 if len(answered) == len(found) else 1
     rows = fleet([(one.host, one.status, one.error) for one in found])
     if args.csv:

@@ -66,7 +66,7 @@ def _shown(todo: tuple[tuple[HostStep, str], ...]) -> list[str]:
 
 
 def _check(args: argparse.Namespace) -> int:
-    problems = classadmin.check()
+    problems = classadmin.check_class_host()
     text = "".join(f"{one.what}: {one.fix}\n" for one in problems) or "everything is as it should be\n"
     show(args, {"problems": list(problems)}, text)
     return 1 if problems else 0
@@ -85,7 +85,7 @@ def _remove(args: argparse.Namespace) -> int:
     if args.show:
         return 0
     _agreed(args, "Remove all of this?")
-    left = classadmin.remove()
+    left = classadmin.remove_class_host()
     for words in left:
         print(words)
     if not left:

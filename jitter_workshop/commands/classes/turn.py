@@ -22,9 +22,9 @@ from jitter_workshop.flow.turns.classhost import (
     DAY_S,
     TurnOver,
     class_host,
-    in_words,
+    describe_turn,
     now_s,
-    place,
+    queue_place,
     queue_rows,
     read_turns,
     take_turn,
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             return _take(args, agent_connection)
         if action == "give":
             # Another process of this user's has the turn or the place in the queue.
-            if place(read_turns(), os.geteuid(), now_s()).before is None:
+            if queue_place(read_turns(), os.geteuid(), now_s()).before is None:
                 ask = "'jitter-workshop class turn take' asks for the turn"
                 raise HostError("you do not have the turn, and you do not wait for it", ask)
             agent_connection.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     state, uid, now = read_turns(), os.geteuid(), now_s()
-    lines = [in_words(state, uid, now), *(f"  {row.line}" for row in queue_rows(state, uid, now))]
+    lines = [describe_turn(state, uid, now), *(f"  {row.line}" for row in queue_rows(state, uid, now))]
     show(args, turn_json(state, now), "".join(f"{line}\n" for line in lines))
     return 0
 
@@ -83,7 +83,7 @@ def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
                 if received:
                     raise Interrupted(received[0]) from None
                 raise
-            print(in_words(read_turns(), os.geteuid(), now_s()), flush=True)
+            print(describe_turn(read_turns(), os.geteuid(), now_s()), flush=True)
             if args.command:
                 agent_connection.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
                 return run_command(args.command, agent_connection, received)

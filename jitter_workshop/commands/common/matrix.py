@@ -10,7 +10,7 @@ from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.common.base import Interrupted, advise_waiting, print_json, say
 from jitter_workshop.commands.common.shared import say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError, UsageError
-from jitter_workshop.flow.measuring.matrix import measure_matrix, plan
+from jitter_workshop.flow.measuring.matrix import measure_matrix, plan_matrix
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.presenter.runs.progress import Line
 
@@ -51,7 +51,7 @@ def measured(args: argparse.Namespace) -> int:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise_host
 
-    planned = plan()
+    planned = plan_matrix()
     session, not_kept = None, ""
     try:
         session = session_to_keep_in(args.session, summarise_host(HostRoot(), planned.topology).name)

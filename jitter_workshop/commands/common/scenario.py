@@ -12,7 +12,7 @@ from jitter_workshop.commands.common.base import PROGRAM, say, show
 from jitter_workshop.course.scenarios import load_scenarios, read_scenarios
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.scenarios import playing
-from jitter_workshop.flow.scenarios.checking import INSIDE, check
+from jitter_workshop.flow.scenarios.checking import INSIDE, check_requirements
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.scenario import Scenario, with_drawn_values
@@ -139,7 +139,7 @@ def _inside(args: argparse.Namespace) -> int:
             "\n".join(words.hint_lines(here.scenario, here.hints, hint)) + "\n",
         )
         return 0
-    outcomes = check(HostRoot(), here.scenario, here.values)
+    outcomes = check_requirements(HostRoot(), here.scenario, here.values)
     met = all(one.met for one in outcomes)
     if met and not args.json:
         here.note_solved(playing.inside_kept())

@@ -25,7 +25,7 @@ def check(args: argparse.Namespace) -> None:
         if args.force:
             raise UsageError("--force needs --perfetto")
         return
-    from jitter_workshop.flow.reporting.files import check as check_file
+    from jitter_workshop.flow.reporting.files import check_target as check_file
     from jitter_workshop.report.formats.perfetto import messages
 
     if args.perfetto in ("", "-"):
@@ -38,7 +38,7 @@ def check(args: argparse.Namespace) -> None:
 def write(args: argparse.Namespace, tracks: bytes) -> None:
     """Write the tracks to the Perfetto file. Print the file's name, and the address of a web page that shows such
     files."""
-    from jitter_workshop.flow.reporting.files import write as write_files
+    from jitter_workshop.flow.reporting.files import write_files
 
     sys.stdout.flush()
     path = Path(args.perfetto)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.levers import treated
-from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect, woken_by
+from jitter_workshop.flow.chapters.levers import chapter_treats
+from jitter_workshop.flow.chapters.suspects import figure_counts_cause, of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.effect import CauseTime
@@ -17,7 +17,7 @@ because a cause that the trace does not show may have taken the time.
 """
 
 
-def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
+def times_of_causes(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
     """Return the time of each cause in two runs, the largest cause first. Time that measured threads take from each
     other is one cause. Return () for an emulated machine, or if the causes of a run are not known well enough."""
     if before.timeless or after.timeless:
@@ -36,9 +36,9 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
             for ns, (seen, seconds) in zip(both, (first, second), strict=True)
         )
         task = name if kind == "task" and name not in (MEASURED, IDLE) else ""
-        acts = any(treated(woken_by(one, seen), chapter) for seen in marked)
+        acts = any(chapter_treats(woken_by(one, seen), chapter) for seen in marked)
         own = any(same.own_load for seen, _ in (first, second) for same in seen.suspects if _key(same) == (kind, name))
-        of_chapter = acts, counts(figure, one)
+        of_chapter = acts, figure_counts_cause(figure, one)
         made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own)
         if made.counted or made.known:
             found.append(made)
@@ -56,7 +56,7 @@ def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]
     """
     if not seen.others:
         return 0.0, False
-    listed = [one.total_ns or 0 for one in seen.suspects if not counts(figure, one)]
+    listed = [one.total_ns or 0 for one in seen.suspects if not figure_counts_cause(figure, one)]
     return min(listed, default=0) / seconds, True
 
 

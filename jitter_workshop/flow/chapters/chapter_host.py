@@ -9,7 +9,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.chapters.recorded import RecordedChapter, recorded_chapter
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
-from jitter_workshop.flow.host_ops.hostview import HostView, facts
+from jitter_workshop.flow.host_ops.hostview import HostView, topic_facts
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, boot_way, look_at_settings, plan_view, planned
@@ -122,7 +122,7 @@ class ChapterHost:
         shows."""
         self._here = None
         root, topology, host = self.machine()
-        found = facts(HostView(root, host, topology), self.chapter.look)
+        found = topic_facts(HostView(root, host, topology), self.chapter.look)
         checks = self._taught().checks if self.chapter.tunables else ()
         return (*(_fact(check) for check in checks), *found)
 

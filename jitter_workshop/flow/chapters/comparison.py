@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from jitter_workshop.flow.chapters.cause_times import times
+from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.comparing import chapter_relation, compare_runs, other_settings, strayed_settings
+from jitter_workshop.flow.measuring.comparing import (
+    chapter_relation,
+    compare_runs,
+    other_changed_settings,
+    strayed_settings,
+)
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import Run
@@ -38,7 +43,7 @@ class ChapterComparison:
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)
-        other = other_settings(self._chapter, first, second)
+        other = other_changed_settings(self._chapter, first, second)
         # The result then says it in its first line.
         told_first = view.comparison.comparable and chapter_relation(self._chapter, first, second) == "strayed"
         if other and not good and not told_first:
@@ -79,4 +84,4 @@ class ChapterComparison:
 
     def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
         found = effects_of_change(before, after, self._runs.shows, self._chapter.judged_percentile)
-        return dataclasses.replace(found, causes=times(before, after, self._chapter))
+        return dataclasses.replace(found, causes=times_of_causes(before, after, self._chapter))

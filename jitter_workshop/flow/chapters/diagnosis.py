@@ -10,7 +10,7 @@ from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.flow.attribution import ExplainProgress, unheard
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace, suspect
+from jitter_workshop.flow.chapters.suspects import judge_diagnosis, of_counters, of_trace, suspect
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
@@ -88,11 +88,11 @@ class ChapterDiagnosis:
         trace is stored. No report is computed here."""
         kept, run, recorded = self._context.progress(self._chapter.id).diagnosis, self._run(), self._recorded()
         if kept is not None and recorded is not None and kept.run == recorded.run:
-            return kept, recorded, judge(recorded, kept.choice)
+            return kept, recorded, judge_diagnosis(recorded, kept.choice)
         if kept is None or run is None or kept.run != run.id:
             return None
         seen = self._known_causes(run)
-        return kept, seen, None if seen is None else judge(seen, kept.choice)
+        return kept, seen, None if seen is None else judge_diagnosis(seen, kept.choice)
 
     def _known_causes(self, run: Run) -> SeenCauses | None:
         """Return the causes in a run; None if the run has a trace, and no report on it is stored. No report is computed
@@ -133,7 +133,7 @@ class ChapterDiagnosis:
         mean nothing.
         """
         seen = self.read()
-        found = judge(seen, ident) if seen is not None else None
+        found = judge_diagnosis(seen, ident) if seen is not None else None
         if found is None or seen is None:
             raise UsageError("this answer is not one of the causes that the run shows")
         if self.answered() is not None:
@@ -147,7 +147,11 @@ class ChapterDiagnosis:
         """Return the judgement on the learner's answer about the first run. Return None if there is no answer, or if
         the evidence of the run was not read yet."""
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
-        return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
+        return (
+            judge_diagnosis(seen, kept.choice)
+            if kept is not None and seen is not None and kept.run == seen.run
+            else None
+        )
 
     @property
     def skipped(self) -> bool:

@@ -79,7 +79,7 @@ class HuntAnswer:
     sentences: tuple[str, ...]
 
 
-def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
+def suspected_noises(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
     """Return the kinds of noise that can be hidden during runs with this placement. ``allowed``: the CPUs that this
     process may use. ``kinds``: the kinds that the chapter hides, () for all kinds."""
     return tuple(
@@ -131,7 +131,7 @@ class Hunt:
         self._now_s = now_s
         # Read before the noise begins, so that the noise cannot end by itself before this time.
         self._over_at_s = now_s() + seconds
-        self.suspects = suspects(placement, allowed, kinds)
+        self.suspects = suspected_noises(placement, allowed, kinds)
         self.seed = seed
         if picker is None:
             import random
@@ -360,7 +360,7 @@ class Hunts:
         """Return the suspects of a chapter. Raise HostError if there are fewer than FEWEST. A chapter that names fewer
         kinds needs all of them."""
         kinds = walk.chapter.suspects
-        found = suspects(placement, allowed, kinds)
+        found = suspected_noises(placement, allowed, kinds)
         if len(found) >= min(FEWEST, len(kinds) or FEWEST):
             return found
         few = f"only {many(len(found), 'kind')} of noise can be hidden" if found else "no noise can be hidden"
@@ -392,7 +392,7 @@ class Hunts:
         return dataclasses.replace(request, hunted=True) if self.hiding else request
 
 
-def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
+def past_hunts(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
     """Return a sentence on the hunts that ended, the newest first; "" if none has ended. The sentence describes at most
     ``most`` hunts, and gives the number of the others."""
     if not hunts:

@@ -25,12 +25,11 @@ from jitter_workshop.course.pace import (
 )
 from jitter_workshop.course.table import KeyLines
 from jitter_workshop.errors import UsageError, WorkshopError
-from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
+from jitter_workshop.flow.chapters.recorded import FILE, read_recorded, runs_without_chapter
 from jitter_workshop.flow.host_ops.host_status import treating
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, ground_of, look_at_settings, planned
-from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
-from jitter_workshop.flow.measuring.request import check as check_request
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check_request
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass, made_of
@@ -51,7 +50,7 @@ class Checked:
     unlisted: tuple[str, ...] = ()
 
 
-def check(course_dir: Path | None) -> Checked:
+def check_course(course_dir: Path | None) -> Checked:
     """Return the mistakes of a course, the number of its chapters, and its unlisted folders. Mistakes in the course's
     files come first. ``course_dir``: None for the built-in course. Raise LessonError if the folder does not exist."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
@@ -91,7 +90,7 @@ def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Proble
     recorded = read_recorded(assets() if course_dir is None else course_dir, problems)
     yield from problems.found
     if reading.course is not None:
-        for line, message in misfits({c.id: c for c in reading.course.chapters}, recorded):
+        for line, message in runs_without_chapter({c.id: c for c in reading.course.chapters}, recorded):
             yield Problem(FILE, line, message)
 
 

@@ -88,13 +88,13 @@ def _of_task(name: str) -> tuple[str, ...]:
     return ("kernel-threads", "isolation", FIFO) if _OF_KERNEL.match(name) else _TASKS
 
 
-def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
+def reach_of_course(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
     """Return a word on where the course treats a cause, and a chapter's title.
 
     The word is one of :data:`Reach`. For ``another``, the title is the title of the chapter that treats the cause. For
     other words, the title is "".
     """
-    if treated(suspect, chapter):
+    if chapter_treats(suspect, chapter):
         return "this", ""
     wanted = _wanted(suspect, chapter)
     if not wanted:
@@ -108,7 +108,7 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
     return "none", ""
 
 
-def treated(suspect: Suspect, chapter: Chapter) -> bool:
+def chapter_treats(suspect: Suspect, chapter: Chapter) -> bool:
     """Return True if the change of ``chapter`` acts on this cause. The steps ``diagnose`` and ``compare`` both ask this
     function, about the cause that ``suspects.woken_by`` names."""
     here = _of(chapter)

@@ -127,7 +127,7 @@ class ChapterProgram:
             raise HostError(self.why_not)
         # Observing needs many modules, and the path is shown without them.
         from jitter_workshop.flow.programs.kept import KeptCommand
-        from jitter_workshop.flow.programs.observing import connected, observe
+        from jitter_workshop.flow.programs.observing import connected, observe_program
         from jitter_workshop.flow.programs.targets import Found
 
         words = self.work.words
@@ -141,7 +141,7 @@ class ChapterProgram:
                 # Observing itself has no limit: the one who keeps the command ends it in time.
                 progress(max(ends - time.monotonic(), 0.1) if rest_s else 0.0)
 
-            report = observe(HostRoot(), found, follower, why_no_trace, None, command, told)
+            report = observe_program(HostRoot(), found, follower, why_no_trace, None, command, told)
             ended = command.ended
         if ended is not None and ended.why == "timeout":
             report = dataclasses.replace(

@@ -257,9 +257,9 @@ def whole_path(
 
     Each of the functions ``progress``, ``state`` and ``guess`` takes a chapter or its id. The function's result is
     given to :func:`entry` as the argument with the function's name. For the other arguments see :func:`entry` and
-    :func:`in_order`.
+    :func:`order_chapters`.
     """
-    return in_order(
+    return order_chapters(
         tuple(
             entry(
                 chapter,
@@ -278,7 +278,7 @@ def whole_path(
     )
 
 
-def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
+def order_chapters(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
     """Return the chapters in the order for this host, each with its number in teaching order.
 
     Chapters that this host can do come first, then those taught on a recording, then all others. The first group is the
@@ -347,7 +347,7 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
     return bool(here) and all(here)
 
 
-def next_entry(path: tuple[PathEntry, ...], current: str | None, of_class: Sequence[str] = ()) -> PathEntry | None:
+def next_chapter(path: tuple[PathEntry, ...], current: str | None, of_class: Sequence[str] = ()) -> PathEntry | None:
     """Return the chapter that Enter opens; None if no chapter is left.
 
     This is the ``current`` chapter if it is unfinished. Otherwise it is the first unfinished chapter of the path that

@@ -77,7 +77,7 @@ def _mixed(one: Asked, seed: str) -> Asked:
     return dataclasses.replace(one, question=dataclasses.replace(one.question, answers=answers, right=right))
 
 
-def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
+def judge_recall(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     """Judge the learner's answer to a recall question, and store the result in the session. ``choice``: the index of
     the answer, from 0."""
     right = choice == one.question.right

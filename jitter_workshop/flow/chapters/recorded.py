@@ -155,7 +155,9 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     return f"the run in {slot!r} was made with {', '.join(strange[:MOST_ENTRIES])} applied" if strange else ""
 
 
-def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
+def runs_without_chapter(
+    chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]
+) -> list[tuple[int, str]]:
     """Return (line, sentence) for each recorded run that no chapter shows, and for each value of a first run that its
     chapter does not set."""
     found: list[tuple[int, str]] = []

@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.curves import TRANSIT, named, with_role
+from jitter_workshop.flow.measuring.curves import TRANSIT, label_with_quantity, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
 from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.run import Run
@@ -129,7 +129,7 @@ class ChapterRuns:
         first = runs.get("measure") if self.by_several_clocks else None
         if first is None:
             return own
-        return (*(named(curve, TRANSIT) for curve in own), *self._context.runs.further_curves(first))
+        return (*(label_with_quantity(curve, TRANSIT) for curve in own), *self._context.runs.further_curves(first))
 
     @property
     def by_several_clocks(self) -> bool:

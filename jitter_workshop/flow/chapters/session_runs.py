@@ -95,10 +95,10 @@ class SessionRuns:
     def causes(self, run: Run, progress: ExplainProgress | None = None) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or the run's counters if it has no trace. This takes a second for every
         few hundred thousand events. Raise the errors of ``attribution.explain``."""
-        from jitter_workshop.flow.attribution import explained, unheard
+        from jitter_workshop.flow.attribution import explain_or_load, unheard
 
         if self._explained is None or self._explained[0] != run.id:
-            self._explained = run.id, explained(self._handle, run, MOST_STALLS, progress or unheard)
+            self._explained = run.id, explain_or_load(self._handle, run, MOST_STALLS, progress or unheard)
         return self._explained[1]
 
     def known_causes(self, run: Run) -> EvidenceReport | None:

@@ -150,7 +150,11 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
     def away(one: Suspect) -> float:
         return abs((one.count or 0) / number - 1)
 
-    woken = [one for one in found if one.kind in ("task", "workqueue") and counts(figure, one) and away(one) <= AS_MANY]
+    woken = [
+        one
+        for one in found
+        if one.kind in ("task", "workqueue") and figure_counts_cause(figure, one) and away(one) <= AS_MANY
+    ]
     first = min(woken, key=away, default=None)
     marked = {("vector", call)} if wakes else set()
     if first is not None:
@@ -341,7 +345,7 @@ def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int 
     return Suspect(f"{kind}:{clean(name, NAME)}", kind, name, label, count, total_ns)
 
 
-def counts(figure: str, one: Suspect) -> bool:
+def figure_counts_cause(figure: str, one: Suspect) -> bool:
     """Return True if a figure counts the events of this cause."""
     wanted = _NAMED.get(figure, ())
     if figure.startswith(_WORK):
@@ -359,7 +363,7 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
     """
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
-    counted = next((n for n, one in enumerate(ranked) if counts(figure, one)), 0)
+    counted = next((n for n, one in enumerate(ranked) if figure_counts_cause(figure, one)), 0)
     if counted >= most:
         ranked.insert(most - 1, ranked.pop(counted))
     listed = sorted(ranked[:most], key=lambda one: (one.label.casefold(), one.id))
@@ -369,7 +373,7 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
+def judge_diagnosis(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judgement on the learner's answer, the cause with the id ``ident``.
 
     Return None if this cause is not in the list. The weight of a cause is its time or, on an emulated machine, its

@@ -9,7 +9,7 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters.path import next_entry, whole_path
+from jitter_workshop.flow.chapters.path import next_chapter, whole_path
 from jitter_workshop.flow.chapters.recorded import with_only_read
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
@@ -40,7 +40,7 @@ class Tour:
     next_entry: PathEntry | None
 
 
-def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
+def take_tour(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
     """Return what the plain tour prints: the host, the path and the learner's progress. If the session cannot be read
     or does not exist, a notice gives the reason. Raise LessonError if the course has mistakes."""
     course = load_course(course_dir)
@@ -80,5 +80,5 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         notices=tuple(notices),
         session=session,
         path=path,
-        next_entry=next_entry(path, current, of_class),
+        next_entry=next_chapter(path, current, of_class),
     )

@@ -18,7 +18,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.attribution import explain_or_load
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
@@ -233,7 +233,7 @@ class _Runs:
         """Return a run together with the report on its trace. The report is left out if the chapter's figure does not
         need it, or if there is no trace."""
         needed = figure_with_id(self.shows.figure).traced and self.workshop.context.handle.has_trace(run.id)
-        report = explained(self.workshop.context.handle, run) if needed else None
+        report = explain_or_load(self.workshop.context.handle, run) if needed else None
         return KnownRun(run, report if isinstance(report, EvidenceReport) else None)
 
 

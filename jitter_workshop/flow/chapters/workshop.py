@@ -13,13 +13,13 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow.chapters.path import NOT_MEASURED, next_entry, whole_path
+from jitter_workshop.flow.chapters.path import NOT_MEASURED, next_chapter, whole_path
 from jitter_workshop.flow.chapters.session_context import (
     SessionContext,
     current_chapter,
     progress_of,
 )
-from jitter_workshop.flow.host_ops.host_status import Findings, find
+from jitter_workshop.flow.host_ops.host_status import Findings, find_checks
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, StateHere, States, plan_view, planned
@@ -178,7 +178,7 @@ class Workshop:
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""
-        return next_entry(self.path(), self.newest_chapter(), self._of_class)
+        return next_chapter(self.path(), self.newest_chapter(), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterWalk:
         """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
@@ -198,7 +198,7 @@ class Workshop:
     ) -> Run:
         """Measure, and store the run in the session. A run that cannot be stored, for example on a full disk, is kept
         in memory and returned. A notice then tells the learner. ``queued`` and the errors are those of
-        ``flow.measuring.measure.measure``. Raise HostError on a recorded host."""
+        ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
         from jitter_workshop.flow.measuring import measure as measuring
@@ -208,7 +208,7 @@ class Workshop:
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:
-            run = measuring.measure(
+            run = measuring.measure_run(
                 self.hunts.beside(request),
                 self.context.handle,
                 observer,
@@ -248,7 +248,7 @@ class Workshop:
         Each check has the first chapter that treats its setting. Reading the host takes a tenth of a second. Raise
         HostError if the host shows no CPU.
         """
-        return find(self.context.root.root, self.course)
+        return find_checks(self.context.root.root, self.course)
 
     def restore_all(self) -> RestoreResult:
         """Restore all settings of this tool on this host, and update the marks of all chapters. Raise HostError if this

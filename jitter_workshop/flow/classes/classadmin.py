@@ -37,10 +37,10 @@ __all__ = [
     "ClassHostProblem",
     "HostStep",
     "bundle",
-    "check",
+    "check_class_host",
     "doubts",
     "init",
-    "remove",
+    "remove_class_host",
     "to_do",
     "to_remove",
     "wish",
@@ -81,12 +81,12 @@ def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
 
 def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
     """Do exactly the steps ``todo``, and yield each step before doing it. Raise HostError with the message of a step
-    that fails. Earlier steps stay done; :func:`remove` undoes them."""
+    that fails. Earlier steps stay done; :func:`remove_class_host` undoes them."""
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
-def check() -> tuple[ClassHostProblem, ...]:
+def check_class_host() -> tuple[ClassHostProblem, ...]:
     """Return the problems of this class host. Raise HostError if this host is no class host, or if the caller is not
     root."""
     _only_root()
@@ -134,8 +134,8 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """Return the things that :func:`remove` would remove, in words. Raise HostError if there are such things and the
-    caller is not root."""
+    """Return the things that :func:`remove_class_host` would remove, in words. Raise HostError if there are such things
+    and the caller is not root."""
     there = leftovers()
     if there:
         _only_root()
@@ -144,7 +144,7 @@ def to_remove() -> tuple[str, ...]:
     return there
 
 
-def remove() -> tuple[str, ...]:
+def remove_class_host() -> tuple[str, ...]:
     """Undo all steps of :func:`init`, the last step first. Return the things that could not be removed, in words. Raise
     HostError if a user has the turn, or if a setting of this tool is still applied."""
     _only_root()

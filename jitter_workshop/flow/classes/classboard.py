@@ -140,7 +140,7 @@ def _longest_stuck(board: Board | None) -> float:
     return max((row.idle_s for row in (board.rows if board else ()) if row.group == "stuck"), default=-1.0)
 
 
-def together(boards: Sequence[ClassTable]) -> Board:
+def merge_boards(boards: Sequence[ClassTable]) -> Board:
     """Return one board with the members of all machines. A user name that several machines have becomes
     ``name@host``."""
     rows = [(one.host, row) for one in boards if one.board is not None for row in one.board.rows]

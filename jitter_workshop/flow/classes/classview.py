@@ -18,12 +18,12 @@ from jitter_workshop.flow.turns.classhost import (
     class_host,
     holder_words,
     left_s,
-    minutes,
     now_s,
-    place,
     place_words,
+    queue_place,
     queue_rows,
     read_turns,
+    rounded_duration,
 )
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.model.board import Banner
@@ -94,7 +94,7 @@ class ClassView:
         """Return a value that changes if the turn or the queue changes. The value has no times, so it does not change
         as time passes."""
         state, turn = self._state, self._state.turn
-        here = place(state, os.geteuid(), self._at_s).before
+        here = queue_place(state, os.geteuid(), self._at_s).before
         holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
         return (holder, self.has_turn, here, state.frozen_by, state.trouble)
 
@@ -104,7 +104,7 @@ class ClassView:
         state, uid = self._state, os.geteuid()
         if self.has_turn:
             left = self.left_s
-            return f"Your turn: {minutes(left)} left" if left is not None else "Your turn has no time limit"
+            return f"Your turn: {rounded_duration(left)} left" if left is not None else "Your turn has no time limit"
         holder = holder_words(state, uid, self._at_s)
         if self._of_user and not self._returning:
             holder += ", in another terminal"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jitter_workshop.classroom.client import connect_to_board
-from jitter_workshop.flow.turns.classhost import class_host, in_words, now_s, read_turns
+from jitter_workshop.flow.turns.classhost import class_host, describe_turn, now_s, read_turns
 from jitter_workshop.model.board import BEST_BY, Board, PostedRun, compared_at
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
@@ -58,7 +58,7 @@ def presented(titles: dict[str, str]) -> Presented:
         title=clean(titles.get(chapter, chapter), ID),
         step=clean(said.step, WORD) if said is not None else "",
         text=clean(said.text, LINE) if said is not None else "",
-        turn=in_words(read_turns(), -1, now_s()),
+        turn=describe_turn(read_turns(), -1, now_s()),
         curves=curves,
         told=told,
         by=curves_by(board, chapter),

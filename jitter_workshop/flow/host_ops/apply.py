@@ -85,7 +85,7 @@ def apply(
     return dataclasses.replace(result, refused=(*not_here(drawn.plan), *result.refused))
 
 
-def as_root(agent_connection: AgentConnection, drawn: HostPlan) -> HostPlan:
+def plan_as_root(agent_connection: AgentConnection, drawn: HostPlan) -> HostPlan:
     """Return the plan that root makes, because root can read more files.
 
     If the plan has no changes, return it as it is, because root need not make it again. On some hosts, only root can
@@ -132,7 +132,7 @@ def _take_turn(
         agent_connection.say_doing(f"applying {clean(' '.join(drawn.words), ID)}")
 
 
-def restore(
+def restore_tunables(
     agent_connection: AgentConnection, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
     """Restore the settings of these tunables (() for all), and remove left-over traces. Return the result, and a notice

@@ -170,7 +170,7 @@ class Findings:
         return tuple(f for f in self.checks if f.check.state == "improve")
 
 
-def find(root: Path, course: Course) -> Findings:
+def find_checks(root: Path, course: Course) -> Findings:
     """Return all checks of a host, each with the chapter of ``course`` that treats it. Reading the host takes a tenth
     of a second. Raise HostError if the host shows no CPU."""
     checkup = read_checks(root)

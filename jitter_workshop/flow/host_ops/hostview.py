@@ -33,7 +33,7 @@ class HostView:
     topology: Topology
 
 
-def facts(view: HostView, topics: tuple[str, ...]) -> tuple[Fact, ...]:
+def topic_facts(view: HostView, topics: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return one fact for each topic, in order. A topic that does not concern this host gives no fact."""
     found = (TOPICS[topic](view) for topic in topics if topic in TOPICS)
     return tuple(fact for fact in found if fact is not None)

@@ -106,7 +106,7 @@ def class_cpus(root: HostRoot) -> CpuSet:
     return found.described.hot_cpus if found is not None else CpuSet()
 
 
-def listed(text: str) -> CpuSet:
+def cpus_of_option(text: str) -> CpuSet:
     """Return the CPUs that ``--cpus`` names. Raise UsageError if the text is no list, or an empty one."""
     try:
         cpus = CpuSet.parse_list(text)
@@ -118,7 +118,7 @@ def listed(text: str) -> CpuSet:
 
 
 def _asked(text: str, machine: Topology) -> CpuSet:
-    hot = listed(text)
+    hot = cpus_of_option(text)
     missing = hot - machine.online
     if missing:
         offline = CpuSet.of(c.id for c in machine.cpus) & missing

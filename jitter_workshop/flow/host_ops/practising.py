@@ -26,7 +26,7 @@ IN_A_BROWSER = "a practice machine needs a terminal, and this is a page in a bro
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def check(host: HostSummary, *, served: bool = False) -> None:
+def refuse_if_no_practice(host: HostSummary, *, served: bool = False) -> None:
     """Raise HostError if this workshop cannot open a practice machine. The error names the command that helps.
     ``served``: True if the workshop is shown in a browser."""
     if host.accelerator is not None:
@@ -37,7 +37,7 @@ def check(host: HostSummary, *, served: bool = False) -> None:
     room.check_memory(SHAPE.name, SHAPE.hardware.memory_mib)
 
 
-def words(chapter: str = "", *, plain: bool = False) -> list[str]:
+def practice_command(chapter: str = "", *, plain: bool = False) -> list[str]:
     """Return the command that opens a practice machine. ``chapter``: the chapter to open in the machine, "" for the
     list of all chapters. ``plain``: the workshop in the machine runs line by line."""
     own = [sys.executable, "-m", "jitter_workshop"]

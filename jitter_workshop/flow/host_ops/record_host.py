@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jitter_workshop import __version__
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, facts
+from jitter_workshop.flow.host_ops.hostview import TOPICS, HostView, topic_facts
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.irq.interrupts import read_softirqs
 from jitter_workshop.host.irq.irq_affinity import read_effective, read_irqs, read_movable
@@ -30,7 +30,7 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
     """Record the host below ``root`` into the folder ``target``. Raise HostError if ``target`` cannot be used or
     nothing can be read. After an error, the unfinished recording is removed."""
     place = RecordingRoot(root)
-    read_all(place)
+    read_every_file(place)
     kernel = read_kernel(place)
     facts: dict[str, object] = {
         "tool_version": __version__,
@@ -43,10 +43,10 @@ def record(root: Path, target: Path, *, with_hostname: bool = False, note: str =
     return write_recording(place, target, facts, cleaner)
 
 
-def read_all(place: HostRoot) -> None:
+def read_every_file(place: HostRoot) -> None:
     """Read all files of a host that any verb reads without measuring."""
     topology = read_topology(place)
-    facts(HostView(place, summarise_host(place, topology), topology), tuple(TOPICS))
+    topic_facts(HostView(place, summarise_host(place, topology), topology), tuple(TOPICS))
     _check_everything(place, topology)
     _read_owned(place)
     # The checks read other tasks and interrupts if a plan takes CPUs offline, so the record has all of them.

@@ -45,7 +45,7 @@ def compare_runs(a: Run, b: Run, *, from_due_time: bool = False) -> CompareView:
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     """Return notes on the chapter's own settings that were wrong in its two runs. They must be in effect only in the
-    second run. Of all other settings :func:`other_settings` tells."""
+    second run. Of all other settings :func:`other_changed_settings` tells."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")) for one in run.applied} for run in (first, second))
     notes = []
@@ -58,7 +58,7 @@ def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ..
     return tuple(notes)
 
 
-def other_settings(chapter: Chapter, first: Run, second: Run) -> str:
+def other_changed_settings(chapter: Chapter, first: Run, second: Run) -> str:
     """Return a sentence on this tool's settings that changed between a chapter's two runs and are not the chapter's; ""
     if there are none. The learner, another workshop or a verb may have changed them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
@@ -96,7 +96,7 @@ def chapter_relation(chapter: Chapter, a: Run, b: Run) -> Relation:
     """Return the relation of a chapter's two runs, as :func:`relation` does. Return ``strayed`` in place of ``changed``
     or ``hunted`` if settings that the chapter does not change were changed between the runs."""
     found = relation(a, b)
-    return "strayed" if found in ("changed", "hunted") and other_settings(chapter, a, b) else found
+    return "strayed" if found in ("changed", "hunted") and other_changed_settings(chapter, a, b) else found
 
 
 def same_state(a: Run, b: Run) -> bool:

@@ -72,7 +72,7 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
 
 
-def named(shown: RunCurve, measures: str) -> RunCurve:
+def label_with_quantity(shown: RunCurve, measures: str) -> RunCurve:
     """Return the curve with its quantity at the start of its label. A legend may cut off the end of a long label."""
     label = f"{measures}: {shown.label}"
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
@@ -91,11 +91,11 @@ def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     label = run.label or run.id
     try:
         due = RunCurve(f"{run.id}-intended", label, handle.curve(run, INTENDED), None)
-        found.append(named(with_role(due, "due"), FROM_DUE_TIME))
+        found.append(label_with_quantity(with_role(due, "due"), FROM_DUE_TIME))
         received = handle.histogram(run.id, run.main_histogram)
         invented = percentile_curve(hg.corrected(received, run.interval_ns), label)
     except (SessionError, ValueError):
         return tuple(found)
     repaired = dataclasses.replace(cut_curve(invented, received.total_count), origin=run.mark)
     correction = RunCurve(f"{run.id}-corrected", label, repaired, None)
-    return (*found, named(with_role(correction, "corrected"), CORRECTED))
+    return (*found, label_with_quantity(with_role(correction, "corrected"), CORRECTED))

@@ -48,10 +48,10 @@ def at_start() -> HostLoad | None:
         stop.wait(WINDOW_S)
         later, activity = read_stat(root), foreign_activity.activity_since(before, ())
         own_s = foreign_activity.own_seconds() - before.own_s
-    return None if stop.is_set() else judged(_average(root), earlier, later, activity.loads, own_s)
+    return None if stop.is_set() else load_between(_average(root), earlier, later, activity.loads, own_s)
 
 
-def judged(
+def load_between(
     average: float | None, earlier: CpuStat, later: CpuStat, tasks: tuple[ForeignLoad, ...], own_s: float
 ) -> HostLoad | None:
     """Return the load between two readings of /proc/stat; None if no CPU time passed. ``tasks``: other tasks that ran

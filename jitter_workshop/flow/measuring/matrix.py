@@ -48,7 +48,7 @@ class MatrixPlan:
         )
 
 
-def plan() -> MatrixPlan:
+def plan_matrix() -> MatrixPlan:
     """Return the plan of a matrix on this host. Raise HostError if this process may use fewer than two CPUs."""
     topology = read_topology(HostRoot())
     if len(topology.allowed) < 2:

@@ -30,7 +30,7 @@ from jitter_workshop.flow.measuring.isolated_set import (
     takes_threads,
 )
 from jitter_workshop.flow.measuring.notes import with_notes
-from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
+from jitter_workshop.flow.measuring.request import MeasureRequest, check_request, resolve
 from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
@@ -133,7 +133,7 @@ class RunNotKept(SessionError):
         self.run = run
 
 
-def measure(
+def measure_run(
     request: MeasureRequest,
     session: OpenSession | None,
     observer: RunObserver,
@@ -164,7 +164,7 @@ def measure(
     the noise died after some blocks. Raise RunNotKept if the session could not store the run. MeasurementStopped and
     RunNotKept have the measured blocks in ``run``.
     """
-    check(request)
+    check_request(request)
     with contextlib.ExitStack() as turns:
         if turn is not None and not turn_held:
             # Take the turn first: only its holder may use the hot CPUs of a class host.

@@ -143,7 +143,7 @@ class Blocks:
     preset: str | None
 
 
-def check(request: MeasureRequest) -> None:
+def check_request(request: MeasureRequest) -> None:
     """Raise UsageError for a request that is invalid on every host."""
     if request.workload not in WORKLOADS:
         raise UsageError(f"there is no workload '{clean(request.workload, SHORT)}'", f"use {' or '.join(WORKLOADS)}")
@@ -260,7 +260,7 @@ def resolve(
 
     Raise UsageError if the request is invalid, HostError if this host cannot run it.
     """
-    check(request)
+    check_request(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)

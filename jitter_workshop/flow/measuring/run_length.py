@@ -77,7 +77,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
     return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, noisy, usual, request.settle_s)
 
 
-def sentence(found: Outlook) -> str:
+def run_length_sentences(found: Outlook) -> str:
     """Return the sentences on a run's length that are shown before the run. They give its measured time, its messages,
     the percentile that the messages reach, and the time from start to end."""
     return f"{_reached(found)} {_by_the_clock(found)}"
@@ -115,11 +115,11 @@ def _two_digits(count: int) -> int:
     return round(count, 2 - len(str(count)))
 
 
-def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """Return the sentences of :func:`sentence` for a chapter's run. Return "" if the request has an error, which the
-    run itself reports."""
+def chapter_length_sentences(request: MeasureRequest, runs: Sequence[Run]) -> str:
+    """Return the sentences of :func:`run_length_sentences` for a chapter's run. Return "" if the request has an error,
+    which the run itself reports."""
     try:
-        return sentence(outlook(request, runs))
+        return run_length_sentences(outlook(request, runs))
     except UsageError:
         return ""
 
@@ -186,7 +186,7 @@ def _between_blocks(before: Run | None) -> float | None:
     return max(last.start_ns - first.start_ns - measured_ns, 0) / 1e9 / (len(before.blocks) - 1)
 
 
-def pace(request: MeasureRequest, runs: Sequence[Run]) -> float | None:
+def expected_rate(request: MeasureRequest, runs: Sequence[Run]) -> float | None:
     """Return how many messages a second the run of a request will probably make: as many as the newest of ``runs`` of
     the same kind made, else one in each interval. Return None if neither is known."""
     return _per_second(request, like(request, runs))

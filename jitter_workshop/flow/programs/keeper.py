@@ -90,7 +90,7 @@ class Keeper:
             self._become(told, failing)
         for file in (told, failing, self._write, *self._streams):
             os.close(file)
-        say(pid=self._pid)
+        send_line(pid=self._pid)
         if not self._told_to_go():
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
@@ -98,7 +98,7 @@ class Keeper:
         began_ns = time.monotonic_ns()
         os.write(go, b"!")
         number = os.read(failed, 16)
-        say(failed=int(number or 0))
+        send_line(failed=int(number or 0))
         if number:
             os.waitpid(self._pid, 0)
             return
@@ -107,7 +107,7 @@ class Keeper:
         # A command that was ended before its time has no times of its own.
         code = os.waitstatus_to_exitcode(self._status) if self._status is not None else -int(signal.SIGKILL)
         self._drain()
-        say(
+        send_line(
             code=code,
             why=why,
             wall_ns=max(self._ended_ns - began_ns, 0),
@@ -187,7 +187,7 @@ class Keeper:
             if time.monotonic_ns() < look_ns + round(LOOK_S * 1e9):
                 continue
             look_ns = time.monotonic_ns()
-            if tasks_here() > tasks + self._most and len(below(os.getpid())) > self._most:
+            if tasks_here() > tasks + self._most and len(processes_below(os.getpid())) > self._most:
                 return "processes"
 
     def _wake(self) -> None:
@@ -234,19 +234,19 @@ class Keeper:
         that did not end."""
         if self._gone(SETTLED_S):
             return 0, []
-        first = below(os.getpid())
+        first = processes_below(os.getpid())
         self._signal(first, signal.SIGTERM, signal.SIGCONT)
         if self._gone(GRACE_S):
             return len(first), []
         until = time.monotonic() + KILLED_S
         while True:
             # A stopped process starts no more; the signal to a whole group misses none that begins meanwhile.
-            found = below(os.getpid())
+            found = processes_below(os.getpid())
             self._signal(found, signal.SIGSTOP, signal.SIGKILL)
             if self._gone(0.05):
                 return len(first), []
             if time.monotonic() > until:
-                return len(first), sorted(below(os.getpid()))[:_MOST_LEFT]
+                return len(first), sorted(processes_below(os.getpid()))[:_MOST_LEFT]
 
     @staticmethod
     def _signal(found: dict[int, int], *signals: signal.Signals) -> None:
@@ -267,7 +267,7 @@ class Keeper:
         while True:
             self._reap()
             self._drain()
-            if not below(os.getpid()):
+            if not processes_below(os.getpid()):
                 return True
             if time.monotonic() >= until:
                 return False
@@ -275,7 +275,7 @@ class Keeper:
             self._wake()
 
 
-def below(top: int) -> dict[int, int]:
+def processes_below(top: int) -> dict[int, int]:
     """Return pid → process group for each running process below ``top``."""
     children: dict[int, list[tuple[int, int, bool]]] = {}
     for folder in Path("/proc").iterdir():
@@ -306,7 +306,7 @@ def tasks_here() -> int:
         return 0
 
 
-def say(**told: Any) -> None:
+def send_line(**told: Any) -> None:
     """Send a line of JSON to the process that started the keeper. Ignore an error, because that process may have
     ended."""
     with contextlib.suppress(OSError):

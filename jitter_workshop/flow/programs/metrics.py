@@ -144,7 +144,7 @@ class Metric:
         return _time(MEAN, mean * UNITS[known], name) if known in UNITS else CommandFigure(MEAN, known, mean)
 
 
-def chosen(
+def metric_of_options(
     metric: str | None,
     match: str | None = None,
     hlog: str | None = None,

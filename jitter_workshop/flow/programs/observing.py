@@ -100,7 +100,7 @@ def explain_command(
     try:
         found = Found(Target("command", " ".join(words)[:_LONGEST], command.pid), (command.pid,))
         with _follower() as (follower, why_not):
-            return observe(root, found, follower, why_not, seconds, command, scene=scene)
+            return observe_program(root, found, follower, why_not, seconds, command, scene=scene)
     except BaseException as error:
         ending = signal.Signals(signum(error) or signal.SIGTERM)
         raise
@@ -121,7 +121,7 @@ def explain_running(
     or_counters: bool = False,
 ) -> ProgramReport:
     """Observe a process, some of its threads, or a control group, and return the report. Raise the errors of
-    ``find_process``, ``find_cgroup`` and :func:`observe`.
+    ``find_process``, ``find_cgroup`` and :func:`observe_program`.
 
     - ``pid``: the process; None: observe the control group ``cgroup``.
     - ``thread``: the name or number of the threads to observe; None: all threads.
@@ -139,7 +139,9 @@ def explain_running(
         follower, why_not = None, not_ours(root, found)
         if not why_not:
             follower, why_not = connected(agent_connection)
-        return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene, or_counters=or_counters)
+        return observe_program(
+            root, found, follower, why_not, seconds, progress=progress, scene=scene, or_counters=or_counters
+        )
 
 
 @contextlib.contextmanager
@@ -157,7 +159,7 @@ def connected(agent_connection: AgentConnection) -> tuple[ProgramTracer | None, 
         return None, error.message
 
 
-def observe(
+def observe_program(
     root: HostRoot,
     found: Found,
     follower: ProgramTracer | None,

@@ -46,7 +46,7 @@ class Found:
         return not self.only
 
 
-def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[ProcessSeen, ...]:
+def list_processes(root: HostRoot, stop: threading.Event | None = None) -> tuple[ProcessSeen, ...]:
     """Return the processes that can be explained, the busiest first. The CPU time of the processes is measured for
     LOOK_S seconds, or until ``stop`` is set. Of equally busy processes, the newest comes first. Kernel threads, this
     process and its child processes are left out."""

@@ -23,7 +23,7 @@ MOST_CHANGES = 9
 """Greatest number of changes to choose from, because each has a key."""
 
 
-def why_not(workshop: Workshop, walk: ChapterWalk) -> str:
+def why_no_proof(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the reason why a chapter's change cannot be proven now. The text has no full stop at its end. Return "" if
     the change can be proven."""
     chapter = walk.chapter
@@ -49,7 +49,7 @@ def why_not(workshop: Workshop, walk: ChapterWalk) -> str:
 def prover(workshop: Workshop, walk: ChapterWalk, rounds: int = ROUNDS) -> Prover:
     """Return a prover for a chapter's change. Its runs use the workload, duty, noise and CPUs of the chapter's second
     run. Raise HostError if the change cannot be proven."""
-    reason = why_not(workshop, walk)
+    reason = why_no_proof(workshop, walk)
     if reason:
         raise HostError(reason)
     if walk.chapter.program:
@@ -69,12 +69,16 @@ def _of_program(workshop: Workshop, walk: ChapterWalk, rounds: int) -> ProveRequ
     """Return the request for a proof with the learner's program. A sample program of the course prints a p99, and the
     proof compares this p99. For any other program, the proof compares the wall time."""
     work = walk.program.work
-    metric = metrics.chosen(None) if sample_of(work.words) is None else metrics.chosen(None, MATCH, unit=UNIT)
+    metric = (
+        metrics.metric_of_options(None)
+        if sample_of(work.words) is None
+        else metrics.metric_of_options(None, MATCH, unit=UNIT)
+    )
     command = CommandRequest(work.words, metric)
     return ProveRequest((work.change,), rounds, chapter=_key(workshop, walk), wait_s=WAIT_S, command=command)
 
 
-def changes(workshop: Workshop) -> tuple[str, ...]:
+def provable_changes(workshop: Workshop) -> tuple[str, ...]:
     """Return at most MOST_CHANGES changes that can be proven with the user's program. The first change is the placement
     of threads on CPUs. The other changes are settings that this host can improve without a reboot. Raise HostError if
     the host shows no CPU."""

@@ -16,7 +16,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring.isolated_set import own_cpus
 from jitter_workshop.flow.programs.kept import KEPT_OUTPUT, Ended, KeptCommand
 from jitter_workshop.flow.programs.metrics import SEARCHED, Metric
-from jitter_workshop.flow.programs.observing import observe
+from jitter_workshop.flow.programs.observing import observe_program
 from jitter_workshop.flow.programs.targets import Found
 from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
 from jitter_workshop.flow.proving.sides import SideName
@@ -173,7 +173,7 @@ class CommandMeter(Meter):
             if cancel.reason is not None:
                 raise Cancelled(cancel.reason)
 
-        report = observe(self._root, found, agent_connection.tracer(), command=command, progress=stopped)
+        report = observe_program(self._root, found, agent_connection.tracer(), command=command, progress=stopped)
         if report.all_threads is None:
             why = report.notes.get("trace", "there is no trace")
             raise HostError(f"only the kernel's trace shows how long a command was held up: {clean(why, PATH)}")

@@ -120,7 +120,7 @@ class RunMeter(Meter):
     def measure(self, occasion: Occasion) -> Taken:
         request = dataclasses.replace(self._requests[occasion.side], label=occasion.label, proof=occasion.proof)
         place = occasion.agent_connection.place
-        run = measuring.measure(
+        run = measuring.measure_run(
             request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
         )
         disturbed = (

@@ -10,7 +10,7 @@ from statistics import fmean
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, now_s, read_turns
+from jitter_workshop.flow.turns.classhost import TurnOver, left_s, now_s, read_turns, rounded_duration
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
 from jitter_workshop.model.run import Run
@@ -32,7 +32,7 @@ def too_short(what: str, total_s: float, rounds: str) -> str:
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or total_s <= left:
         return ""
-    takes = f"{what} takes about {minutes(total_s)}, but your turn ends in {minutes(left)}"
+    takes = f"{what} takes about {rounded_duration(total_s)}, but your turn ends in {rounded_duration(left)}"
     return f"{takes}: only the {rounds} that are finished by then are judged"
 
 

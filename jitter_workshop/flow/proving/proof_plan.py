@@ -12,11 +12,11 @@ from jitter_workshop.bench.placement import Wish, choose_cpus
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import draw_up
-from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, listed
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, cpus_of_option
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
-from jitter_workshop.flow.measuring.request import MeasureRequest, check
+from jitter_workshop.flow.measuring.request import MeasureRequest, check_request
 from jitter_workshop.flow.proving.command_meter import CommandMeter, CommandRequest
 from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.flow.proving.sides import Sides, TunableSides
@@ -93,7 +93,7 @@ class DrawnProof:
     meter: Meter
 
 
-def draw(request: ProveRequest, agent_connection: AgentConnection) -> DrawnProof:
+def draw_up_proof(request: ProveRequest, agent_connection: AgentConnection) -> DrawnProof:
     """Return the plan of a proof on this host, without writing anything. If the change consists of settings, the agent
     makes the plan, because only root can read all settings.
 
@@ -106,7 +106,7 @@ def draw(request: ProveRequest, agent_connection: AgentConnection) -> DrawnProof
     if words and len(words) < len(request.words):
         raise UsageError("a proof is about either placement or settings", "leave out placement or the settings")
     asked = request.asked
-    check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
+    check_request(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
     refuse_if_emulated(root)
     topology = read_topology(root)
@@ -172,7 +172,7 @@ def _planned(
         assert command is not None
         plan = dataclasses.replace(plan, command=command.words, metric=command.metric.measure)
         return DrawnProof(plan, sides, measured)
-    check(measured)
+    check_request(measured)
     run_s, whole_s = run_seconds(measured)
     plan = dataclasses.replace(
         plan,
@@ -191,7 +191,7 @@ def tried(drawn: DrawnProof, seconds: float) -> DrawnProof:
     return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
 
 
-def timed(drawn: DrawnProof, proofs: Sequence[Proof], runs: Sequence[Run]) -> DrawnProof:
+def estimate_proof_time(drawn: DrawnProof, proofs: Sequence[Proof], runs: Sequence[Run]) -> DrawnProof:
     """Return the plan with a better estimate of its duration. The estimate comes from the newest complete proof with
     runs of the same workload and length. Its duration has everything that a round takes beside the blocks: starting,
     calibrating, settling, and making the change. Without such a proof, the pauses of earlier ``runs`` are used. Return
@@ -236,13 +236,13 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
         asked = "spin"
     base = dataclasses.replace(_base(request, asked), placement="auto")
     if request.cpus is not None:
-        base = _on(base, listed(request.cpus).cpus)
+        base = _on(base, cpus_of_option(request.cpus).cpus)
     isolated = read_isolation(root).isolated
     view = plan_on(root, topology, base, isolated)
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # all runs must have the same threads
-    notices = [view.text, *warnings(summarise_host(root, topology)), *beside(root, frozenset())]
+    notices = [view.text, *warnings(summarise_host(root, topology)), *name_other_settings(root, frozenset())]
     return _planned(request, Sides(), base, PLACEMENT, hot, view.changes, notices, 0.0)
 
 
@@ -264,7 +264,11 @@ def _command_placement(
     change = Change(
         1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
     )
-    notices = [*_on_hot(request, chosen), *warnings(summarise_host(root, topology)), *beside(root, frozenset())]
+    notices = [
+        *_on_hot(request, chosen),
+        *warnings(summarise_host(root, topology)),
+        *name_other_settings(root, frozenset()),
+    ]
     meter = CommandMeter(command, {"without": None, "with": hot}, root)
     return _planned(request, Sides(), meter, PLACEMENT, hot, (change,), notices, 0.0)
 
@@ -334,7 +338,7 @@ def _settings(
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
-    notices += [*warnings(summarise_host(root, topology)), *beside(root, ids)]
+    notices += [*warnings(summarise_host(root, topology)), *name_other_settings(root, ids)]
     measured: MeasureRequest | CommandMeter
     if request.command is not None:
         measured, why = command_measured(request, request.command, root, topology, hot)
@@ -481,7 +485,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 # -- what both have ----------------------------------------------------------------------------------------------------
 
 
-def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
+def name_other_settings(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
     """Return a sentence that names the applied settings that are not part of the change. Return () if there are no such
     settings. These settings stay applied in all runs. ``ids``: the tunables of the change."""
     others = [one["id"] for one in applied_tunables(root, in_effect=True) if one["id"] not in ids]

@@ -50,7 +50,7 @@ def _waits(proof: Proof) -> bool:
     return bool(proof.ended_at) and not proof.restored
 
 
-def stands(subject: str, root: HostRoot) -> bool:
+def change_is_in_effect(subject: str, root: HostRoot) -> bool:
     """Return True if this tool's change of a proof's tunable is still in effect on the host. ``subject``: the settings
     of the proof, as words separated by blanks."""
     names = {word.partition("=")[0] for word in subject.split()}
@@ -63,7 +63,7 @@ def _with_present_state(proof: Proof, why: str, root: HostRoot) -> Proof:
     notes = tuple(note for note in proof.notes if not note.startswith(_NOT_KNOWN))
     if why:
         return dataclasses.replace(proof, notes=(*notes, f"{_NOT_KNOWN}{why}"))
-    if stands(proof.subject, root):
+    if change_is_in_effect(proof.subject, root):
         return proof
     later = () if proof.stopped == CUT_OFF else (RESTORED_LATER,)
     return dataclasses.replace(proof, restored=True, left_alone=(), notes=(*notes, *later))

@@ -20,7 +20,14 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Taken
 from jitter_workshop.flow.proving.notes import cause_figure, cause_note, too_short
-from jitter_workshop.flow.proving.proof_plan import CHANGE_S, DrawnProof, ProveRequest, draw, timed, tried
+from jitter_workshop.flow.proving.proof_plan import (
+    CHANGE_S,
+    DrawnProof,
+    ProveRequest,
+    draw_up_proof,
+    estimate_proof_time,
+    tried,
+)
 from jitter_workshop.flow.proving.proof_recovery import update_proofs
 from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, in_turn, seed_of
 from jitter_workshop.flow.proving.sides import NOT_SHOWN, SideName, Sides
@@ -85,17 +92,18 @@ class Prover:
 
     def plan(self) -> ProofPlan:
         """Return the plan of the proof, without changing a setting. The user's command is run once, to measure its
-        time. Raise SessionError if the session cannot be written, and the errors of ``draw`` and of a command's run."""
+        time. Raise SessionError if the session cannot be written, and the errors of ``draw_up_proof`` and of a
+        command's run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
         # On a class host only a turn gives the hot CPUs: without the turn a plan would have none.
         in_class = need_turn(self._agent_connection)
         update_proofs(self._session)
-        self._drawn = draw(self._request, self._agent_connection)
+        self._drawn = draw_up_proof(self._request, self._agent_connection)
         if isinstance(self._drawn.meter, CommandMeter):
             self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
-        self._drawn = timed(self._drawn, self._session.proofs(), self._session.runs())
+        self._drawn = estimate_proof_time(self._drawn, self._session.proofs(), self._session.runs())
         if in_class and (said := too_short("the proof", self._drawn.plan.total_s, "rounds")):
             plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
@@ -118,7 +126,7 @@ class Prover:
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Proof:
         """Make the proof whose plan was ``shown``, save it in the session, and return it. All settings are restored at
-        the end. ``queued``: as in ``flow.measuring.measure.measure``.
+        the end. ``queued``: as in ``flow.measuring.measure.measure_run``.
 
         A proof that ended early is returned, too: ``complete`` is False, and ``stopped`` has the reason. There is one
         exception: no round was finished, and all settings were restored. Then the error that ended the proof is raised.

@@ -16,7 +16,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
-from jitter_workshop.flow.measuring.request import check
+from jitter_workshop.flow.measuring.request import check_request
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
@@ -24,10 +24,10 @@ from jitter_workshop.flow.proving.proof_plan import (
     CHANGE_S,
     ProveRequest,
     applied_already,
-    beside,
     command_measured,
     measured_on,
     must_be_quick,
+    name_other_settings,
 )
 from jitter_workshop.flow.proving.sides import TunableSides
 from jitter_workshop.host.root import HostRoot
@@ -89,7 +89,7 @@ class DrawnScreening:
         return frozenset(word.partition("=")[0] for n in on for word in self.plan.settings[n].split())
 
 
-def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScreening:
+def draw_up_screening(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScreening:
     """Return the plan of a screening on this host, without writing anything. Raise UsageError if the request is
     invalid. Raise HostError if the settings cannot be screened on this host. Each error contains advice for the
     user."""
@@ -123,14 +123,14 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScre
     partly = [one for plan in alone.values() for one in plan.skipped if one.partly]
     notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in partly]
     notices += [agent_connection.notice] if agent_connection.notice else []
-    notices += [*warnings(summarise_host(root, topology)), *beside(root, ids)]
+    notices += [*warnings(summarise_host(root, topology)), *name_other_settings(root, ids)]
     meter: Meter
     if asked.command is not None:
         meter, why = command_measured(asked, asked.command, root, topology, hot)
         run_s = 0.0
     else:
         measured, why = measured_on(asked, root, topology, hot, ids)
-        check(measured)
+        check_request(measured)
         meter, run_s = RunMeter(measured), run_seconds(measured)[0]
     notices += [why] if why else []
     pairs, proofs = pairs_needed(len(settings)), request.proofs or proofs_needed(len(settings))
@@ -154,10 +154,10 @@ def draw(request: ScreenRequest, agent_connection: AgentConnection) -> DrawnScre
         command=asked.command.words if asked.command is not None else (),
         metric=asked.command.metric.measure if asked.command is not None else "",
     )
-    return timed(DrawnScreening(plan, meter, agent_connection, root))
+    return estimate_screening_time(DrawnScreening(plan, meter, agent_connection, root))
 
 
-def timed(drawn: DrawnScreening) -> DrawnScreening:
+def estimate_screening_time(drawn: DrawnScreening) -> DrawnScreening:
     """Return the plan with its duration. Call this function again after the trial of a command, which shows how long a
     run takes."""
     plan = drawn.plan

@@ -22,8 +22,14 @@ from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.meters import Taken
 from jitter_workshop.flow.proving.notes import too_short
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S
-from jitter_workshop.flow.proving.proof_recovery import stands
-from jitter_workshop.flow.proving.screening_plan import DrawnScreening, ScreenRequest, draw, other_writes, timed
+from jitter_workshop.flow.proving.proof_recovery import change_is_in_effect
+from jitter_workshop.flow.proving.screening_plan import (
+    DrawnScreening,
+    ScreenRequest,
+    draw_up_screening,
+    estimate_screening_time,
+    other_writes,
+)
 from jitter_workshop.flow.proving.series import RemainingTime, RunSeries, Spoiled, in_turn, seed_of
 from jitter_workshop.flow.proving.sides import NOT_SHOWN, SideName, TunableSides
 from jitter_workshop.flow.turns.classhost import need_turn
@@ -104,13 +110,13 @@ class Screener:
     def plan(self, trying: Callable[[], None] = lambda: None) -> ScreeningPlan:
         """Return the plan of the screening, without changing a setting. The user's command is run once, to measure its
         time; ``trying`` is called before this run. Raise SessionError if the session cannot be written, and the errors
-        of ``draw`` and of a command's run."""
+        of ``draw_up_screening`` and of a command's run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
         in_class = need_turn(self._agent_connection)
         update_screenings(self._session)
-        drawn = draw(self._request, self._agent_connection)
+        drawn = draw_up_screening(self._request, self._agent_connection)
         self._before = self._to_resume(drawn) if self._request.resume else None
         if self._before is not None:
             drawn = dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, done=self._before.runs))
@@ -122,7 +128,7 @@ class Screener:
             own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s)
             with own, contextlib.closing(CancelToken()) as nothing:
                 drawn.meter.first_run("without", self._agent_connection, nothing)
-        drawn = timed(drawn)
+        drawn = estimate_screening_time(drawn)
         if in_class and (said := too_short("the screening", drawn.plan.total_s, "pairs")):
             drawn = _noticed(drawn, said)
         self._drawn = drawn
@@ -169,7 +175,7 @@ def update_screenings(session: OpenSession, root: HostRoot | None = None) -> Non
         return
     root = root or HostRoot(proof_plan.HERE)
     for one in session.screenings():
-        if not one.restored and not stands(" ".join(one.settings), root):
+        if not one.restored and not change_is_in_effect(" ".join(one.settings), root):
             # On a full disk it is recorded at the next call.
             with contextlib.suppress(SessionError):
                 session.add_screening(dataclasses.replace(one, restored=True, left_alone=()))

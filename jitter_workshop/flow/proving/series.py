@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.meters import Meter, Occasion, Taken
 from jitter_workshop.flow.proving.notes import disturbance_note, drifted_without, each_once, omission_note, why_ended
-from jitter_workshop.flow.proving.proof_recovery import stands
+from jitter_workshop.flow.proving.proof_recovery import change_is_in_effect
 from jitter_workshop.flow.proving.sides import SideName, Sides
 from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
 from jitter_workshop.host.root import HostRoot
@@ -117,7 +117,7 @@ class RunSeries:
             cause = self._cause_of(error)
         finally:
             self._restore_at_the_end(rounds.restoring)
-        still = stands(rounds.subject, HostRoot(proof_plan.HERE))
+        still = change_is_in_effect(rounds.subject, HostRoot(proof_plan.HERE))
         restored = not (self.left_alone or self._trouble or still)
         if restored:
             # All our changes are restored: other values on the host are those of others, and the reader must know them.
@@ -275,7 +275,7 @@ def in_turn(
 ) -> Iterator[None]:
     """Keep other programs from measuring on this host during a series of runs. On a class host, the user must already
     have the turn (the right to measure). Raise Cancelled if ``cancel`` was set while this function waited. Raise the
-    errors of ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure``."""
+    errors of ``host_turn`` and ``need_turn``. ``queued``: as in ``flow.measuring.measure.measure_run``."""
     try:
         own = contextlib.nullcontext() if need_turn(agent_connection) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():

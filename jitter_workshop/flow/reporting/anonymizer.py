@@ -163,7 +163,7 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> PrivateNames:
     return PrivateNames(tuple(name for name in hosts if name.strip()), tuple(users), tuple(tasks))
 
 
-def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
+def anonymize_report(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
     """Return the document without private names, and with ``private`` set to True. These are replaced: all text that
     people chose, all MAC and IP addresses, UUIDs and serial numbers. A document that is private already is returned
     unchanged."""

@@ -8,12 +8,12 @@ import datetime
 from collections.abc import Iterator
 
 from jitter_workshop import __version__
-from jitter_workshop.flow.chapters.hunt import remembered
+from jitter_workshop.flow.chapters.hunt import past_hunts
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.comparing import compare_runs, other_settings, strayed_settings
+from jitter_workshop.flow.measuring.comparing import compare_runs, other_changed_settings, strayed_settings
 from jitter_workshop.flow.reporting.causes import culprits
-from jitter_workshop.flow.reporting.commands import commands
+from jitter_workshop.flow.reporting.commands import commands_that_repeat
 from jitter_workshop.flow.reporting.host import HostPart, host_facts, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
 from jitter_workshop.flow.reporting.subject import ReportSubject
@@ -36,7 +36,7 @@ _MOST_STRANGE = 12
 """The most chapters of another course that a note names."""
 
 
-def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> ReportDocument:
+def build_report(subject: ReportSubject, *, now: datetime.datetime | None = None) -> ReportDocument:
     """Return the report about a subject, dated ``now``. Traces and histograms are read, and nothing is written. Raise
     SessionError if a file cannot be read, and the errors of ``subject.progress``.
     """
@@ -69,7 +69,7 @@ def build(subject: ReportSubject, *, now: datetime.datetime | None = None) -> Re
         before=subject.first,
         after=subject.after,
         still_open=still_open(subject, standing),
-        commands=commands(subject),
+        commands=commands_that_repeat(subject),
         notes=subject.notes,
         changes=standing.changes,
         host_name=host_name,
@@ -189,7 +189,7 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
         # A change of other settings is always told.
         had_to_apply = second.applied or not progress.marks.get("setting")
         strayed = strayed_settings(chapter, first, second) if had_to_apply else ()
-        other = other_settings(chapter, first, second)
+        other = other_changed_settings(chapter, first, second)
         said = filter(None, [*strayed, other, view.headline, walk.noise.both_ways()])
         comparison, text = view.comparison, " ".join(said)
     return ReportedChapter(
@@ -206,7 +206,7 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
         curve=progress.marks.get("curve", False),
         done=progress.done,
         rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.host.rehearsed)),
-        learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
+        learnt=tuple(filter(None, (past_hunts(progress.hunts), *(chapter.learnt if progress.done else ())))),
         diagnosis=_diagnosis(walk),
         measures=chapter.measures,
         skipped=walk.diagnosis.skipped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.attribution import explain_or_load
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.report import Culprits
@@ -41,7 +41,7 @@ def _explainable(subject: ReportSubject) -> list[Run]:
 def _culprits_of(subject: ReportSubject, run: Run, number: int, total: int, keep: bool) -> Culprits:
     what = "explaining" if total == 1 else f"explaining run {number} of {total}"
     try:
-        report = explained(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)
+        report = explain_or_load(subject.context.handle, run, TOP_STALLS, partial(subject.progress, what), keep=keep)
     except SessionError as error:
         return Culprits(run.id, "none", None, (clean(error.sentence(), SENTENCE),))
     if isinstance(report, CounterReport):

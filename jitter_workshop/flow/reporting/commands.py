@@ -25,7 +25,7 @@ WORD_LIMIT = 4_096
 """Greatest number of characters of a word, as many as a path may have."""
 
 
-def commands(subject: ReportSubject) -> tuple[Command, ...]:
+def commands_that_repeat(subject: ReportSubject) -> tuple[Command, ...]:
     """Return the commands that repeat the contents of a report, each command once. They show the host's status, apply
     settings, and make the runs of the charts. They also compare runs, make the proofs, and write the report."""
     found: dict[str, Command] = {}
@@ -34,12 +34,12 @@ def commands(subject: ReportSubject) -> tuple[Command, ...]:
     return tuple(found.values())
 
 
-def line(*words: str) -> str:
+def own_command_line(*words: str) -> str:
     """Return one line of shell that runs this program. Each of ``words`` is quoted, so that it stays one word."""
     return shlex.join([APP, *(clean(word, WORD_LIMIT) for word in words)])
 
 
-def measuring(run: Run, evidence: bool = False) -> tuple[str, ...]:
+def measure_command(run: Run, evidence: bool = False) -> tuple[str, ...]:
     """Return the words of a ``measure`` command that repeats ``run``. Options with default values are left out.
     ``evidence``: True adds the option that records a trace."""
     kind = KINDS.get(run.workload)
@@ -102,10 +102,10 @@ def _all(subject: ReportSubject) -> Iterator[Command]:
     root = ["--root", str(subject.root.root)] if subject.root.recorded else []
     course = ["--course", subject.context.course_dir] if subject.context.course_dir else []
     session = ["--session", subject.session.id]
-    yield Command(line("status", *root), "what this host's settings do to latency, and how to improve each")
+    yield Command(own_command_line("status", *root), "what this host's settings do to latency, and how to improve each")
     for walk in subject.walks:
         title = clean(walk.chapter.title, LABEL)
-        yield Command(line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
+        yield Command(own_command_line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
     yield from _runs(subject)
     for walk in subject.walks:
         for runs in (walk.progress.runs, walk.progress.other_runs):
@@ -114,13 +114,15 @@ def _all(subject: ReportSubject) -> Iterator[Command]:
             if len(ids) != 2:
                 continue
             title = clean(walk.chapter.title, LABEL)
-            yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
+            yield Command(own_command_line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:
         # A user's own command is shown, but not as a line to paste: the session may come from another person.
         if not proof.command and all(map(_TUNABLE.fullmatch, proof.subject.split())):
             yield proving(proof)
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
-    yield Command(line("report", *session, *picked, *root), "this report again, with the state at that time")
+    yield Command(
+        own_command_line("report", *session, *picked, *root), "this report again, with the state at that time"
+    )
 
 
 def _runs(subject: ReportSubject) -> Iterator[Command]:
@@ -133,18 +135,23 @@ def _runs(subject: ReportSubject) -> Iterator[Command]:
     for stands in sorted(groups, key=bool):
         known = bool(stands) and all(_TUNABLE.fullmatch(word) for word in stands)
         if known:
-            yield Command(line("plan", *stands), "every write that was in place during the next runs")
-            yield Command(line("apply", *stands), "make these writes; the command shows each write and asks")
+            yield Command(own_command_line("plan", *stands), "every write that was in place during the next runs")
+            yield Command(
+                own_command_line("apply", *stands), "make these writes; the command shows each write and asks"
+            )
         for run in groups[stands]:
             traced = subject.context.runs.traced(run)
             beside = ", which was measured while a hidden noise was running" if HUNTED in run.notes else ""
-            yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
+            yield Command(own_command_line(*measure_command(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(
-                    line("explain", run.id, "--session", subject.session.id), "the causes of this run's stalls"
+                    own_command_line("explain", run.id, "--session", subject.session.id),
+                    "the causes of this run's stalls",
                 )
         if known:
-            yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "restore that change")
+            yield Command(
+                own_command_line("restore", *(word.partition("=")[0] for word in stands)), "restore that change"
+            )
 
 
 def proving(proof: Proof) -> Command:
@@ -157,4 +164,6 @@ def proving(proof: Proof) -> Command:
         options += ["--duration", f"{proof.duration_s:.9g}"]
     if proof.subject != PLACEMENT and proof.workload:
         options += _option("--workload", proof.workload)
-    return Command(line("prove", *words, *options), f"a new proof like {proof.id}, with new runs in a new order")
+    return Command(
+        own_command_line("prove", *words, *options), f"a new proof like {proof.id}, with new runs in a new order"
+    )

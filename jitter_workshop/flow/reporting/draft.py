@@ -14,10 +14,10 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.flow.attribution import unheard
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.reporting.anonymizer import for_others, runs_for_others
-from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.flow.reporting.anonymizer import anonymize_report, runs_for_others
+from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.files import default_name, free
-from jitter_workshop.flow.reporting.prepare import prepare
+from jitter_workshop.flow.reporting.prepare import prepare_report
 from jitter_workshop.flow.reporting.subject import BuildProgress, subject_of
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.report.formats.common import Files
@@ -67,9 +67,9 @@ class Draft:
     @classmethod
     def of(cls, workshop: Workshop, progress: BuildProgress = unheard) -> Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
-        explained. Raise the errors of ``subject_of``, ``prepare`` and ``build``.
+        explained. Raise the errors of ``subject_of``, ``prepare_report`` and ``build_report``.
         """
-        document = build(prepare(subject_of(workshop, progress=progress)))
+        document = build_report(prepare_report(subject_of(workshop, progress=progress)))
         return cls(workshop.context.handle, workshop.context.host.name, document)
 
     def shown(self, private: bool) -> ReportDocument:
@@ -77,7 +77,7 @@ class Draft:
         if not private:
             return self.document
         if self._hidden is None:
-            self._hidden = for_others(self.document, self.host)
+            self._hidden = anonymize_report(self.document, self.host)
         return self._hidden
 
     def files(self, chosen: Format, private: bool, name: str) -> Files:
@@ -95,7 +95,7 @@ class Draft:
         return free(folder / default_name(self.shown(private), chosen.ending))
 
 
-def places() -> tuple[Path, ...]:
+def report_folders() -> tuple[Path, ...]:
     """Return existing folders for a report, the best first: working directory, the user's documents, home. Folders that
     this process cannot write come last."""
     found: dict[Path, None] = {}

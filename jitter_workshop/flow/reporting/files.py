@@ -74,12 +74,12 @@ def free(path: Path) -> Path:
     return found
 
 
-def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
+def write_files(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     """Write all of ``files`` (name → content) into a folder, or none of them, and return their paths. Raise NotWritten
     on failure, or if a file exists already and ``force`` is False."""
     targets = [folder / name for name in files]
     for target in targets:
-        check(target, force)
+        check_target(target, force)
     made: list[tuple[Path, Path]] = []
     placed: list[Path] = []
     try:
@@ -105,7 +105,7 @@ def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tupl
     return tuple(targets)
 
 
-def check(target: Path, force: bool) -> None:
+def check_target(target: Path, force: bool) -> None:
     """Raise NotWritten if a file cannot be written to ``target``. Call this function before the report is built,
     because building may take long."""
     shown = clean(target, PATH)

@@ -13,11 +13,11 @@ from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, wind
 from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.evidence.scene import ProgramScene, Rename, Scene, as_it_is, of_block
 from jitter_workshop.evidence.summary import TOP
-from jitter_workshop.flow.attribution import ExplainProgress, explained, explained_blocks, unheard
+from jitter_workshop.flow.attribution import ExplainProgress, explain_or_load, explained_blocks, unheard
 from jitter_workshop.flow.programs.observing import ITSELF
 from jitter_workshop.flow.reporting.anonymizer import is_private
-from jitter_workshop.flow.reporting.draft import places
-from jitter_workshop.flow.reporting.files import free, write
+from jitter_workshop.flow.reporting.draft import report_folders
+from jitter_workshop.flow.reporting.files import free, write_files
 from jitter_workshop.flow.watching.log import start_of
 from jitter_workshop.model.evidence import FAULT, BlockSpan, CounterReport, EvidenceReport, ExplainedStall
 from jitter_workshop.model.host import mark_in
@@ -54,13 +54,13 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     found: Files = {}
     for run in traced:
         own = name if len(traced) == 1 else name_beside(name, names[run.id], ENDING)
-        report = explained(session, run, TOP, keep=False)
+        report = explain_or_load(session, run, TOP, keep=False)
         worst = report.worst if isinstance(report, EvidenceReport) else ()
-        found[own] = of_run(session, run, worst, rename=_ForOthers() if document.private else as_it_is)
+        found[own] = perfetto_of_run(session, run, worst, rename=_ForOthers() if document.private else as_it_is)
     return found
 
 
-def of_run(
+def perfetto_of_run(
     session: OpenSession,
     run: Run,
     worst: Sequence[ExplainedStall],
@@ -99,12 +99,12 @@ def of_report(
     session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: ExplainProgress = unheard
 ) -> bytes:
     """Return the Perfetto file of an explained run. Raise SessionError if the run has only counters, and the errors of
-    :func:`of_run`."""
+    :func:`perfetto_of_run`."""
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), REASON)
         told = f"run {run.id} has counters and no trace" + (f" ({why})" if why else "")
         raise SessionError(f"{told}, but a Perfetto file needs a trace", "measure again with --evidence")
-    return of_run(session, run, report.worst, progress)
+    return perfetto_of_run(session, run, report.worst, progress)
 
 
 def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
@@ -197,20 +197,22 @@ def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
     """Write the Perfetto file of an explained run, and return the new file's path. The file is written into the best
-    folder for reports (``draft.places``). Raise the errors of :func:`of_report` and of ``files.write``."""
+    folder for reports (``draft.report_folders``). Raise the errors of :func:`of_report` and of
+    ``files.write_files``."""
     return _write_new(of_report(session, run, report), run.label, run.id)
 
 
 def write_program(scene: ProgramScene, report: ProgramReport) -> Path:
     """Write the Perfetto file of an observed program, and return the new file's path. The file is written into the best
-    folder for reports (``draft.places``). Raise the errors of :func:`of_program` and of ``files.write``."""
+    folder for reports (``draft.report_folders``). Raise the errors of :func:`of_program` and of
+    ``files.write_files``."""
     return _write_new(of_program(scene, report), report.target.name, str(report.target.pid or ""))
 
 
 def _write_new(tracks: bytes, *names: str) -> Path:
     name = "-".join(part for part in (APP, *map(plain_name, names)) if part) + ENDING
-    folder = next(iter(places()), Path.cwd())
-    return write({free(folder / name).name: tracks}, folder)[0]
+    folder = next(iter(report_folders()), Path.cwd())
+    return write_files({free(folder / name).name: tracks}, folder)[0]
 
 
 def _realtime_ns(started_at: str) -> int:

@@ -12,7 +12,7 @@ from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.session import history
 
 
-def prepare(subject: ReportSubject) -> ReportSubject:
+def prepare_report(subject: ReportSubject) -> ReportSubject:
     """Save in the session what was found out for a report, and return the report's subject. ``build`` makes the report
     of this subject. Raise the errors of ``subject.progress``.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters.course_summary import comparable_curves, steps_of, words_of
+from jitter_workshop.flow.chapters.course_summary import bought_steps, comparable_curves, words_of
 from jitter_workshop.flow.measuring.comparing import chapter_relation
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
@@ -189,7 +189,7 @@ def _sum(subject: ReportSubject, runs: Sequence[Run], side: str) -> PercentileCu
 def _course(subject: ReportSubject) -> Iterator[Overlay]:
     if subject.chosen:
         return
-    steps = steps_of(subject.walks, subject.context)
+    steps = bought_steps(subject.walks, subject.context)
     shown = comparable_curves(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}

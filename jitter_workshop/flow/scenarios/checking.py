@@ -34,7 +34,7 @@ class Counts:
     times: Mapping[int, CpuTimes]
 
 
-def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
+def check_requirements(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
     """Check all requirements of a scenario, and return one outcome for each. The kernel's events are counted once, for
     ``scenario.seconds`` seconds. All requirements use this one count. ``values``: the values that were drawn for this
     scenario. The scenario's commands get these values as shell variables."""
@@ -42,7 +42,7 @@ def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list
     return [_outcome(root, one, values, figures) for one in scenario.requirements]
 
 
-def counts(root: HostRoot) -> Counts:
+def read_counts(root: HostRoot) -> Counts:
     """Read the counters."""
     return Counts(time.monotonic(), read_interrupts(root), read_softirqs(root), read_stat(root).per_cpu)
 
@@ -75,9 +75,9 @@ def _rates(root: HostRoot, scenario: Scenario) -> dict[int, dict[str, float]]:
     """Count events for ``scenario.seconds``, and return CPU → its figures. Only CPUs in the scenario's requirements are
     returned."""
     cpus = {int(one.cpu) for one in scenario.requirements if one.kind == "figure" and one.cpu.isdigit()}
-    earlier = counts(root)
+    earlier = read_counts(root)
     time.sleep(scenario.seconds)
-    later = counts(root)
+    later = read_counts(root)
     return {cpu: figures_between(earlier, later, cpu) for cpu in cpus}
 
 
@@ -121,7 +121,7 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
     try:
         done = subprocess.run(
             ["sh", "-c", PRELUDE + one.name],
-            env={**os.environ, **variables(values)},
+            env={**os.environ, **shell_variables(values)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=COMMAND_TIMEOUT_S,
@@ -133,6 +133,6 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
     return Outcome(one.says, done.returncode == 0, printable(said, NAME) or ("yes" if done.returncode == 0 else "no"))
 
 
-def variables(values: Mapping[str, str]) -> dict[str, str]:
+def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
     """Return the drawn values as variables for a shell, with their names in capitals."""
     return {name.upper(): value for name, value in values.items()}

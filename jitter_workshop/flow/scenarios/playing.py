@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.scenarios.checking import INSIDE, PRELUDE, variables
+from jitter_workshop.flow.scenarios.checking import INSIDE, PRELUDE, shell_variables
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.scenario import Outcome, Requirement, Scenario
 from jitter_workshop.model.text import PARAGRAPH, SENTENCE
@@ -101,7 +101,7 @@ class Playing:
                 raise
 
     def _shell(self, program: str, more: Mapping[str, str] | None = None) -> None:
-        env = {**variables(self.values), **(more or {})}
+        env = {**shell_variables(self.values), **(more or {})}
         done = self.machine.run(["sh", "-ec", PRELUDE + program], env=env, timeout_s=PLANT_TIMEOUT_S)
         if done.code != 0:
             said = done.stderr[-PARAGRAPH:]

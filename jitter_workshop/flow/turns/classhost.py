@@ -160,7 +160,7 @@ def read_turns(folder: str = "") -> TurnState:
     return state_file.published(folder)
 
 
-def place(state: TurnState, uid: int, at_s: float) -> QueuePlace:
+def queue_place(state: TurnState, uid: int, at_s: float) -> QueuePlace:
     """Return the position of user ``uid`` in the queue. ``at_s``: the present time in seconds since boot."""
     turn = state.turn
     if turn is not None and turn.uid == uid:
@@ -177,7 +177,7 @@ def place(state: TurnState, uid: int, at_s: float) -> QueuePlace:
     return QueuePlace(before, left + sum(one.limit_s or 0.0 for one in ahead))
 
 
-def in_words(state: TurnState, uid: int, at_s: float) -> str:
+def describe_turn(state: TurnState, uid: int, at_s: float) -> str:
     """Return sentences about the current turn, a user's position, and obstacles to new turns. ``uid``: the user."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
@@ -194,19 +194,19 @@ def holder_words(state: TurnState, uid: int, at_s: float) -> str:
     if turn.uid == uid and turn.returning:
         return "Your turn is over, and the machine is being restored"
     if turn.uid == uid:
-        return f"You have the turn{f', {minutes(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
+        return f"You have the turn{f', {rounded_duration(turn.ends_s - at_s)} left' if turn.ends_s is not None else ''}"
     who = called(" and ".join(turn.people), LABEL)
     doing = f" ({called(turn.doing, LABEL)})" if turn.doing else ""
-    left = "" if turn.ends_s is None else f", at most {minutes(turn.ends_s - at_s)} more"
+    left = "" if turn.ends_s is None else f", at most {rounded_duration(turn.ends_s - at_s)} more"
     return f"{who} has the turn{doing}{', and the machine is being restored' if turn.returning else left}"
 
 
 def place_words(state: TurnState, uid: int, at_s: float) -> str:
     """Return a waiting user's position in words, without a full stop; "" for a user who does not wait."""
-    here = place(state, uid, at_s)
+    here = queue_place(state, uid, at_s)
     if not here.before:
         return "Your turn is about to begin" if any(one.uid == uid for one in state.queue) else ""
-    soon = f", at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+    soon = f", at most {rounded_duration(here.at_most_s)}" if here.at_most_s is not None else ""
     return f"{many(here.before, 'turn')} before yours{soon}"
 
 
@@ -214,8 +214,8 @@ def queue_rows(state: TurnState, uid: int, at_s: float) -> tuple[QueueRow, ...]:
     """Return the displayed rows of the queue, in the order of the queue. The row of user ``uid`` shows "you"."""
     rows = []
     for number, one in enumerate(state.queue, start=1):
-        here, own = place(state, one.uid, at_s), one.uid == uid
-        at_most = f"at most {minutes(here.at_most_s)}" if here.at_most_s is not None else ""
+        here, own = queue_place(state, one.uid, at_s), one.uid == uid
+        at_most = f"at most {rounded_duration(here.at_most_s)}" if here.at_most_s is not None else ""
         rows.append(QueueRow(number, "you" if own else called(" and ".join(one.people), ID), own, at_most))
     return tuple(rows)
 
@@ -258,7 +258,7 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
     }
 
 
-def minutes(seconds: float) -> str:
+def rounded_duration(seconds: float) -> str:
     """Return a duration as text, such as ``40 s`` or ``3 min``. Durations are rounded up, because no user must wait
     longer than the text says.
     """
@@ -387,7 +387,7 @@ def take_turn(
     if taken and wait_s <= 0:
         raise _busy(state, uid, waited=False)
     if taken:
-        queued(in_words(state, uid, now_s()))
+        queued(describe_turn(state, uid, now_s()))
     while True:
         try:
             agent_connection.take_turn(people, min(wait_s, DAY_S) if taken else SOON_S, cancel.fileno())
@@ -408,4 +408,4 @@ def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"
-    return BusyError(in_words(state, uid, now_s()).rstrip("."), f"{first}, or {wait}")
+    return BusyError(describe_turn(state, uid, now_s()).rstrip("."), f"{first}, or {wait}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.watching.tally import MOST_PARTS, Tally, WatchSubject, iso, report_of, without_times
+from jitter_workshop.flow.watching.tally import MOST_PARTS, Tally, WatchSubject, iso, report_of_watch, without_times
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.session import watches
@@ -142,7 +142,7 @@ class Log:
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
     def report(self) -> WatchReport:
-        return report_of(self.subject, self.tally, self._journal.unwritten)
+        return report_of_watch(self.subject, self.tally, self._journal.unwritten)
 
     def end(self, ended_by: str, end_ns: int) -> WatchReport:
         """End the watch: write the sums as the last line of the journal, and return the report."""

@@ -23,7 +23,7 @@ from jitter_workshop.evidence.summary import summarise_run
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import PutInside, not_used
 from jitter_workshop.flow.measuring.measure import ChosenCpus, TakeTurn, TurnGuard
-from jitter_workshop.flow.measuring.request import MeasureRequest, check
+from jitter_workshop.flow.measuring.request import MeasureRequest, check_request
 from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, own_threads
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
 from jitter_workshop.flow.watching.tally import as_kept
@@ -312,7 +312,7 @@ def watch_cpu(
     """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end of the watch in ns of the monotonic
     clock. Other arguments are as in ``flow.measuring.measure``. Raise MeasureError if no block was finished. Also raise
     the UsageError, HostError and BusyError of ``measure``."""
-    check(request)
+    check_request(request)
     flight: FlightTracer | None = None
     why_not = ""
     try:

@@ -167,7 +167,7 @@ class WatchSubject:
     notes: dict[str, str] = field(default_factory=dict)
 
 
-def report_of(subject: WatchSubject, tally: Tally, unwritten: int = 0) -> WatchReport:
+def report_of_watch(subject: WatchSubject, tally: Tally, unwritten: int = 0) -> WatchReport:
     """Return the report on a watch up to now."""
     traced = subject.evidence == "trace" or tally.named > 0
     notes = dict(subject.notes)
@@ -239,6 +239,6 @@ def without_times(stalls: Iterable[KeptStall]) -> tuple[KeptStall, ...]:
     return tuple(replace(one, timeline=None) for one in stalls)
 
 
-def whole(not_watched: Mapping[str, int]) -> int:
+def time_not_watched(not_watched: Mapping[str, int]) -> int:
     """Return the time in ns that was not watched."""
     return sum(not_watched.values())

@@ -81,14 +81,14 @@ def _now() -> str:
     return iso(time.time())
 
 
-def write(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
+def write_verdict(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
     """Write a verdict into a watch's folder, as JSON and as JUnit's XML, and sign the JSON with ``key``. Return the
     JSON's path. Raise SessionError if a file cannot be written, HostError if ssh-keygen cannot sign."""
     path = folder / FILE
     files.write_whole(path, files.json_bytes(to_plain(verdict)))
     files.write_whole(folder / JUNIT, junit(verdict))
     if key is not None:
-        files.write_whole(path.with_name(path.name + SIGNATURE), sign(path.read_bytes(), key))
+        files.write_whole(path.with_name(path.name + SIGNATURE), sign_content(path.read_bytes(), key))
     return path
 
 
@@ -143,10 +143,10 @@ def _line(stall: KeptStall) -> str:
 def check_key(key: Path) -> None:
     """Raise HostError if ssh-keygen cannot sign with this key. Call this function before the watch, because after hours
     this error would come too late."""
-    sign(b"jitter-workshop\n", key)
+    sign_content(b"jitter-workshop\n", key)
 
 
-def sign(content: bytes, key: Path) -> bytes:
+def sign_content(content: bytes, key: Path) -> bytes:
     """Return ssh-keygen's signature of ``content``. Raise HostError if ssh-keygen cannot sign."""
     code, signature, said = _keygen("sign", "-f", str(key), "-n", NAMESPACE, given=content)
     if code or not signature.startswith(b"-----BEGIN SSH SIGNATURE-----"):
@@ -206,7 +206,7 @@ class Verified:
         return self.verdict == ACCEPTED and not self.problems
 
 
-def verify(path: Path, signers: Path | None = None) -> Verified:
+def check_verdict(path: Path, signers: Path | None = None) -> Verified:
     """Check a verdict file of ``watch``. The verdict must agree with the figures in the same file. If the folder has an
     XML file, the verdict must also agree with that file. A signature must be valid. ``signers``: a file of allowed
     signers (ssh-keygen(1)). Without this file, a signature with any key is accepted, and so is an unsigned verdict.

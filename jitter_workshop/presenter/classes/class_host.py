@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.flow.turns.classhost import minutes
+from jitter_workshop.flow.turns.classhost import rounded_duration
 from jitter_workshop.model.text import ID, LABEL, MOST_PHRASES, SENTENCE, SHORT, called, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -83,5 +83,9 @@ def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
     if more := view.unseen():
         yield Text(f"      {more}", "dim")
     yield Text()
-    limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
+    limit = (
+        f"A turn lasts at most {rounded_duration(view.host.described.longest_turn_s)}. "
+        if not view.host.instructor
+        else ""
+    )
     yield from wrap(Text(f"{limit}Your turn begins by itself, even while you read or predict.", "dim"), width)

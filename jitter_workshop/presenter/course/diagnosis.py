@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
-from jitter_workshop.flow.chapters.levers import reach
+from jitter_workshop.flow.chapters.levers import reach_of_course
 from jitter_workshop.flow.chapters.path import step_after
 from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, is_call, is_near, is_right, woken_by
 from jitter_workshop.flow.chapters.walk import ChapterWalk
@@ -246,7 +246,7 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     """Return a sentence that says whether a change of this or another chapter acts on the cause ``most``."""
-    how, title = reach(most, chapter, course)
+    how, title = reach_of_course(most, chapter, course)
     title = clean(title, ID)
     if how == "this":
         return "The change of this chapter acts on this cause."

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, tries
-from jitter_workshop.flow.chapters.hunt import remembered as remembered
+from jitter_workshop.flow.chapters.hunt import past_hunts as past_hunts
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.host.changes import named

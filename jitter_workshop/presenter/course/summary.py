@@ -11,7 +11,7 @@ from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, capital, clean, tally
-from jitter_workshop.presenter.course.hunt import remembered
+from jitter_workshop.presenter.course.hunt import past_hunts
 from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.runs.effect import in_words
 from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wrap
@@ -160,6 +160,6 @@ def guesses(summary: CourseSummary) -> list[str]:
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
         lines.append(f"Chapters without a judged guess: {summary.unjudged}")
-    if hunted := remembered(summary.hunts):
+    if hunted := past_hunts(summary.hunts):
         lines.append(f"The hunt: {hunted}")
     return lines

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitter_workshop.flow.watching.tally import evidence_of, whole
+from jitter_workshop.flow.watching.tally import evidence_of, time_not_watched
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
 from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, cleaned_sentence, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
@@ -75,7 +75,7 @@ def _time(report: WatchReport) -> str:
     """Return the watched time, the unwatched time, and the reasons for this gap. Also say why the watch ended."""
     lost = report.not_watched_ns
     parts = ", ".join(f"{nice_ns(ns)} {reason}" for reason, ns in lost.items() if ns)
-    not_watched = f"; not watched: {nice_ns(whole(lost))} ({parts})" if parts else ""
+    not_watched = f"; not watched: {nice_ns(time_not_watched(lost))} ({parts})" if parts else ""
     ended = f" It ended by {clean(report.ended_by, REASON)}." if report.ended_by else ""
     times = f"{report.freezes:,} time{'' if report.freezes == 1 else 's'}"
     reads = f" The trace was frozen and read {times}, in {nice_ns(report.frozen_ns)}." if report.freezes else ""

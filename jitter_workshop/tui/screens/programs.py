@@ -84,7 +84,7 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 
     async def _look(self) -> None:
         chosen = self._chosen
-        self._found = await aside(partial(targets.listed, HostRoot(), self._looking))
+        self._found = await aside(partial(targets.list_processes, HostRoot(), self._looking))
         same = (n for n, one in enumerate(self._shown) if chosen is not None and one.pid == chosen.pid)
         self._under = next(same, 0)
         self.redraw()

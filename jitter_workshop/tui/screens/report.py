@@ -12,8 +12,8 @@ from textual.containers import Horizontal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
-from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, places
-from jitter_workshop.flow.reporting.files import write
+from jitter_workshop.flow.reporting.draft import FORMATS, RAW, Draft, Format, opened_with, report_folders
+from jitter_workshop.flow.reporting.files import write_files
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import LINE, PATH, capital, clean
 from jitter_workshop.presenter import report_preview as preview
@@ -51,7 +51,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self._formats = tuple(FORMATS.values())
         """The formats; the first one is the chosen one, and choosing the next rotates them."""
         self._private = False
-        self._places = places()
+        self._places = report_folders()
         self._made: tuple[Path, Files] | None = None
         """The path of the file that would be written, and the contents of this file and of the files beside it."""
         self._making: object = None
@@ -248,7 +248,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     async def _write(self, path: Path, files: Files, wish: tuple[str, bool]) -> None:
         try:
-            made = await aside(partial(write, files, path.parent))
+            made = await aside(partial(write_files, files, path.parent))
         except WorkshopError as error:
             self._refused(error, path)
             return

@@ -83,7 +83,7 @@ class StepHunt:
         if not walk.hunts:
             return ""
         standing = words.hunt_state(self._page.workshop.hunts.hunt) if role.tells_standing else ""
-        before = words.remembered(walk.progress.hunts, role.remembers) if role.remembers else ""
+        before = words.past_hunts(walk.progress.hunts, role.remembers) if role.remembers else ""
         kept = words.kept_away(self._kept_away_by, "press u and restore it")
         # After a change, the outcome of the hunt is more important than the next hunt.
         first, then = (before, kept) if self._after_change else (kept, before)
@@ -272,7 +272,7 @@ class ChapterHunt:
         self._screen.show_title()
 
     def _named(self, _: None) -> None:
-        over = f"{words.remembered(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."
+        over = f"{words.past_hunts(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."
         self._screen.tell("" if words.unanswered(self._page.workshop.hunts.hunt) else over)
         self._screen.show_title()
 

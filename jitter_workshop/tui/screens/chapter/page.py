@@ -11,7 +11,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves, with_role
+from jitter_workshop.flow.measuring.curves import TRANSIT, label_with_quantity, published_curves, with_role
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
@@ -171,10 +171,10 @@ class ChapterPage:
             label = self.run.request.label or "this run"
             role = ROLES_OF_SLOTS.get(self.run.slot or "")
             live = with_role(RunCurve("live", label, dataclasses.replace(now.curve, label=label), None), role)
-            curves.append(named(live, TRANSIT) if several else live)
+            curves.append(label_with_quantity(live, TRANSIT) if several else live)
             if several and role == "before" and now.due is not None:
                 due = with_role(RunCurve("live-due", label, now.due, None), "due")
-                curves.append(named(due, FROM_DUE_TIME))
+                curves.append(label_with_quantity(due, FROM_DUE_TIME))
         return curves
 
     def own_curves(self) -> list[RunCurve]:

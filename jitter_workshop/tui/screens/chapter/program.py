@@ -133,7 +133,7 @@ class ProveProgram(Step):
         if self.walk.program.why_not:
             return
         try:
-            self._offered = chapter_proof.changes(self.page.workshop)
+            self._offered = chapter_proof.provable_changes(self.page.workshop)
         except WorkshopError:
             self._offered = (PLACEMENT,)
         self.proof = chapter_proof.newest(self.page.workshop, self.walk)

@@ -51,7 +51,7 @@ class RecallPage(Page, scope="recall"):
             self.redraw()
         elif self._judged is None:
             self._chosen = index
-            self._judged = recalling.answer(self.workshop, self._now, index)
+            self._judged = recalling.judge_recall(self.workshop, self._now, index)
             self._answered.add(self._now.key)
             self.redraw()
             self.pane().scroll_end(animate=False)

@@ -19,7 +19,7 @@ from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
-from jitter_workshop.flow.measuring.run_length import pace, reach
+from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
 from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.proof import Proof
@@ -473,10 +473,10 @@ class Step:
 
     def _open_proof(self, newest: Proof | None) -> Work:
         """Open the newest proof of this chapter. If there is no proof, show the cost of a first one."""
-        from jitter_workshop.flow.proving.chapter_proof import why_not
+        from jitter_workshop.flow.proving.chapter_proof import why_no_proof
         from jitter_workshop.tui.screens.proving import ProvingScreen
 
-        reason = why_not(self.page.workshop, self.walk)
+        reason = why_no_proof(self.page.workshop, self.walk)
         if reason and newest is None:
             return self._only_tell(f"There is nothing to prove: {reason}.")
         self.screen.app.push_screen(ProvingScreen(self.walk, newest))
@@ -720,11 +720,11 @@ class Measure(Step):
             request,
             battery,
             width,
-            reach(request, runs),
+            chapter_length_sentences(request, runs),
             self.walk.noise.company(request),
             self.hunt.to_hide,
             self.page.asked,
-            pace(request, runs),
+            expected_rate(request, runs),
             self.walk.runs.from_due_time,
         )
 
@@ -1101,9 +1101,9 @@ class Compare(Step):
     @property
     def offers_proof(self) -> bool:
         """Return True if this chapter's change can be proven here, and there is no proof yet."""
-        from jitter_workshop.flow.proving.chapter_proof import why_not
+        from jitter_workshop.flow.proving.chapter_proof import why_no_proof
 
-        return self.proof is None and not why_not(self.page.workshop, self.walk)
+        return self.proof is None and not why_no_proof(self.page.workshop, self.walk)
 
     @property
     def _page_is_next(self) -> bool:
