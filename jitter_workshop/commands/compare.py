@@ -102,11 +102,11 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        from jitter_workshop.presenter.runs.comparison import NARROWEST, compared, gated
+        from jitter_workshop.presenter.runs.comparison import NARROWEST, comparison_lines, gated
         from jitter_workshop.presenter.text.lines import Output
 
         output = Output(narrowest=NARROWEST)
-        output.show(compared(found, a, others, metric, output.width, None if gate is None else gate.measure))
+        output.show(comparison_lines(found, a, others, metric, output.width, None if gate is None else gate.measure))
         if gate is not None:
             sys.stdout.write("\n")
             output.show(gated(gate, verdicts, output.width))

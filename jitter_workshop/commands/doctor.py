@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.presenter.host import doctor
 
     found = examine(HostRoot())
-    show(args, _plain(found), lambda width: doctor.lines(found, __version__, width))
+    show(args, _plain(found), lambda width: doctor.doctor_lines(found, __version__, width))
     return 0 if found.can_measure else 1
 
 

@@ -112,7 +112,7 @@ def _run(args: argparse.Namespace) -> int:
                 tracks = of_report(session, measured, report, late)
         notices = tuple(session.notices)
     say_notices(notices)
-    show(args, report, lambda width: causes.explained(report, width, measured.label))
+    show(args, report, lambda width: causes.stall_report_lines(report, width, measured.label))
     if tracks is not None:
         tracks_file.write(args, tracks)
     return 0
@@ -155,10 +155,10 @@ def _signum(error: BaseException) -> int | None:
 def _tell(args: argparse.Namespace, report: ProgramReport, *, aside: bool) -> None:
     """Print the report. ``aside``: True sends a report in text to stderr, because stdout belongs to the user's
     command."""
-    from jitter_workshop.presenter.runs.program import explained
+    from jitter_workshop.presenter.runs.program import program_report_lines
 
     if args.json:
         print_json(report)
     else:
-        show_lines(lambda width: explained(report, width), sys.stderr if aside else None)
+        show_lines(lambda width: program_report_lines(report, width), sys.stderr if aside else None)
     sys.stdout.flush()

@@ -321,9 +321,9 @@ def _print(run: Run, as_json: bool) -> None:
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
-    from jitter_workshop.presenter.runs.run import result
+    from jitter_workshop.presenter.runs.run import run_result_lines
 
-    show_lines(partial(result, run))
+    show_lines(partial(run_result_lines, run))
 
 
 def _priority(text: str) -> int:

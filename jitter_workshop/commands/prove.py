@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.words and not args.screen:
         raise UsageError("no change was given", "give 'placement', or a tunable from 'jitter-workshop status'")
     from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
-    from jitter_workshop.presenter.proofs.proof import cost
+    from jitter_workshop.presenter.proofs.proof import proof_cost_lines
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
     # The options have the names of the request's fields.
@@ -203,7 +203,7 @@ def run(args: argparse.Namespace) -> int:
                 advise_waiting(error)
                 raise
             say_notices(session.notices)
-            ask(args, partial(cost, plan), "Prove it?")
+            ask(args, partial(proof_cost_lines, plan), "Prove it?")
             # Catch signals until all is printed: a second one right after the first must not lose the output.
             received = guarded.enter_context(stopped_by_signals(token))
             proof = _proven(prover, plan, token, received)
@@ -305,20 +305,20 @@ class ProofLine(RunsLine):
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs: each in short, or one in full with ``--show``."""
     from jitter_workshop.flow.proving.proof_recovery import update_proofs
-    from jitter_workshop.presenter.proofs.proof import listed
+    from jitter_workshop.presenter.proofs.proof import proof_list_lines
 
     found = earlier(args, "proofs", update_proofs, OpenSession.find_proof, OpenSession.proofs)
     if args.show is not None:
         _print(args, found[0])
     else:
-        show(args, {"proofs": [as_json(proof) for proof in found]}, partial(listed, found))
+        show(args, {"proofs": [as_json(proof) for proof in found]}, partial(proof_list_lines, found))
     return 0
 
 
 def _print(args: argparse.Namespace, proof: Proof) -> None:
-    from jitter_workshop.presenter.proofs.proof import verdict
+    from jitter_workshop.presenter.proofs.proof import proof_verdict_lines
 
-    show(args, as_json(proof), partial(verdict, proof))
+    show(args, as_json(proof), partial(proof_verdict_lines, proof))
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

@@ -71,11 +71,11 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
     if args.explain is not None:
         check = checkup.checks[0]
         page_of_one = explain_check(checkup.tunables[0], check, checkup.host)
-        output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
+        output.show(status.check_page(check, page_of_one, checkup.host.root.recorded, output.width))
         if untaught := checkup.tunables[0].untaught:
             output.show(wrap(f"No chapter teaches this: {untaught}", output.width))
         return
-    output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
+    output.show(status.check_table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
     for tunable in checkup.tunables if args.ids else ():
         if tunable.untaught:
             output.show(wrap(f"No chapter teaches {tunable.id}: {tunable.untaught}", output.width))

@@ -270,7 +270,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.model.host import NO_VERDICT, mark_notes
     from jitter_workshop.presenter.runs.progress import Line
-    from jitter_workshop.presenter.runs.watch import page, progress
+    from jitter_workshop.presenter.runs.watch import watch_page, watch_progress_line
 
     host = summarise_host(HostRoot())
     if condition is not None and host.emulated:
@@ -282,7 +282,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
 
     def told(log: Log) -> None:
         if line.shown:
-            line.write(progress(log.report()))
+            line.write(watch_progress_line(log.report()))
 
     trouble: Exception | None = None
     end_ns, why = time.monotonic_ns(), ""
@@ -313,7 +313,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
         raise HostError(f"the watch ended early: {clean(trouble, MESSAGE)}", rest)
     if condition is not None and report.verdict is None and not received:
         raise HostError(f"there is no verdict: {report.reason}", f"{clean(report.file or '', PATH)} has the figures")
-    show(args, report, partial(page, report))
+    show(args, report, partial(watch_page, report))
     say(f"the journal and the traces of the kept stalls are in {clean(log.folder, PATH)}")
     if received:
         raise Interrupted(received[0])
@@ -362,7 +362,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.watching.log import from_journal
-    from jitter_workshop.presenter.runs.watch import page
+    from jitter_workshop.presenter.runs.watch import watch_page
 
     tracks_file.check(args)
     report, tracks = from_journal(Path(args.show)), None
@@ -372,7 +372,7 @@ def _show(args: argparse.Namespace) -> int:
 
         with contextlib.closing(LateLine("drawing")) as late:
             tracks = of_watch(Path(args.show), report, late)
-    show(args, report, partial(page, report))
+    show(args, report, partial(watch_page, report))
     if tracks is not None:
         tracks_file.write(args, tracks)
     return 0

@@ -57,15 +57,15 @@ class PlainByHand:
 
     def _tell(self, view: ByHandView) -> None:
         self.view = view
-        self._talk.say("", *words.watched(view, self._talk.width), "")
-        self._talk.tell(" ".join(filter(None, (words.said(view), words.guarded(view)))))
+        self._talk.say("", *words.by_hand_step_lines(view, self._talk.width), "")
+        self._talk.tell(" ".join(filter(None, (words.by_hand_sentence(view), words.guarded(view)))))
 
     def look(self) -> None:
         """Read the host, and print each write whose state has changed. Also print how many writes the learner has
         made."""
         self._talk.say(*self.changed())
         if self.view is not None:
-            self._talk.tell(words.said(self.view))
+            self._talk.tell(words.by_hand_sentence(self.view))
 
     def changed(self) -> Lines:
         """Read the host, and return a line for each write that has changed since the last reading."""
@@ -135,7 +135,7 @@ class PlainCommands:
         """Show the next commands; after the last ones, show the first ones again."""
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < len(self._seen) else 0)
-        self._talk.say("", *chapter_view.by_hand(self.look(), self._talk.width, self.fold), "")
+        self._talk.say("", *chapter_view.command_list_lines(self.look(), self._talk.width, self.fold), "")
 
     def changed(self) -> Lines:
         """Read the host, and return lines for each command that was run since the last reading, or for which another

@@ -81,7 +81,7 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), talk.width), "─" * talk.width)
         self._tell_where()
-        if skipped := diagnosis.skipped(walk, step.name):
+        if skipped := diagnosis.skipped_sentence(walk, step.name):
             talk.tell(skipped)
         hunting.tell_standing(self._workshop, walk, talk, step.remembers_hunts)
         talk.page(walk.page(step.name), walk.drawn_cpus(step.name))

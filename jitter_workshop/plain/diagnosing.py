@@ -63,5 +63,5 @@ def _tell_judged(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     if seen is None or found is None:
         return
     talk.tell(f"You named: {found.chosen.label}.")
-    talk.tell(words.judged(found, seen, walk.chapter, workshop.course), "", "  ")
-    talk.say("", *words.suspects(seen, -1, found, talk.width), "")
+    talk.tell(words.judged_diagnosis(found, seen, walk.chapter, workshop.course), "", "  ")
+    talk.say("", *words.suspect_lines(seen, -1, found, talk.width), "")

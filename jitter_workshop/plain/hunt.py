@@ -18,7 +18,7 @@ from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.host.changes import others_warned, restored_lines
-from jitter_workshop.presenter.host.status import line_by_line
+from jitter_workshop.presenter.host.status import plain_status_lines
 from jitter_workshop.presenter.text.lines import wrap
 
 HELP = (
@@ -62,7 +62,7 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
         if hunt is None or not words.unanswered(hunt):
             raise UsageError("no noise is hidden now", "start hides a noise")
         found = workshop.hunts.answer(rest.strip().lower()) if word == "name" else workshop.hunts.give_up()
-        talk.tell(words.verdict(found, hunt))
+        talk.tell(words.hunt_answer_line(found, hunt))
         for heading, sentence in words.reasons(found, hunt):
             talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
     elif word in ("cure", "r"):
@@ -90,7 +90,7 @@ def _let_in(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
 def tell_status(workshop: Workshop, talk: Talk) -> None:
     """Show the checks of this host that could be better, each with the number of its chapter."""
     numbers = {entry.chapter_id: entry.number for entry in workshop.path()}
-    talk.say("", *line_by_line(workshop.findings(), numbers, talk.width), "")
+    talk.say("", *plain_status_lines(workshop.findings(), numbers, talk.width), "")
 
 
 def tell_cured(walk: ChapterWalk, talk: Talk) -> bool:
@@ -114,9 +114,9 @@ def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None
         for command, what in words.cures(others[0] if others else None):
             talk.say(f"    {command}")
             talk.tell(what, "      ", "      ")
-        talk.tell(words.place(None), "  cure here    ", " " * 15)
+        talk.tell(words.offer_of_new_run(None), "  cure here    ", " " * 15)
         for cpu in others[:1]:
-            talk.tell(words.place(cpu), f"  cure {cpu:<8}", " " * 15)
+            talk.tell(words.offer_of_new_run(cpu), f"  cure {cpu:<8}", " " * 15)
         return
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
         raise UsageError(
@@ -208,7 +208,7 @@ def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) ->
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:
-        talk.tell(f"! {words.ended(hunt, walk.runs.run_in('again') is not None)}", "", "  ")
+        talk.tell(f"! {words.noise_ended_message(hunt, walk.runs.run_in('again') is not None)}", "", "  ")
     return ended
 
 

@@ -58,7 +58,7 @@ def menu_of_changes(walk: ChapterWalk) -> str:
 def show_choices(walk: ChapterWalk, talk: Talk) -> None:
     """Print the programs to choose from. Print nothing in chapters that are not about a program."""
     if walk.chapter.program:
-        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
+        talk.say("", *words.program_choice_lines(walk.program.work, talk.width, "command CMD"), "")
 
 
 def show_observed(walk: ChapterWalk, talk: Talk) -> None:
@@ -72,7 +72,9 @@ def show_observed(walk: ChapterWalk, talk: Talk) -> None:
 def show_changes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Print the changes that can be proven, and the newest proof. Print nothing if no program can be observed."""
     if _led(walk):
-        talk.say(*words.changes(walk.program.work, chapter_proof.provable_changes(workshop), talk.width), "")
+        talk.say(
+            *words.change_choice_lines(walk.program.work, chapter_proof.provable_changes(workshop), talk.width), ""
+        )
         talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
 
 
@@ -113,7 +115,7 @@ def heard_change(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str)
         talk.tell(f"'{clean(rest, ID)}' is not among the changes: {', '.join(offered)}.")
         return True
     walk.program.choose_change(rest)
-    talk.say(*words.changes(walk.program.work, offered, talk.width), "")
+    talk.say(*words.change_choice_lines(walk.program.work, offered, talk.width), "")
     talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
     return True
 
@@ -136,7 +138,7 @@ def observe(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         walk.program.observe(agent, told)
     talk.say("", *words.spoken(walk.program.work, talk.width), "")
     if walk.program.report is not None:
-        talk.say(*program_view.explained(walk.program.report, talk.width), "")
+        talk.say(*program_view.program_report_lines(walk.program.report, talk.width), "")
     _tell_outcome(walk, talk)
 
 

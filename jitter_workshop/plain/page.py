@@ -36,7 +36,7 @@ class PlainPage:
             drawn = of_settings(view, width, planned, ascii_only=True)
         else:
             drawn = boxes(view, width, ascii_only=True)
-        return [*([*drawn, Text()] if drawn else []), *plan_view.line_by_line(self.shown, self.talk.width)]
+        return [*([*drawn, Text()] if drawn else []), *plan_view.plain_plan_lines(self.shown, self.talk.width)]
 
     def tell_counted(self, step: StepName) -> None:
         """Print the name of the emulated machine that recorded the counts of a step. Print nothing if the step shows no

@@ -38,4 +38,4 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
     talk.tell(f"Observing for {OBSERVED_S} s…")
     agent = workshop.context.agent_connection.beside()
     report = explain_running(int(pid), None, None, float(OBSERVED_S), start_ticks=start_ticks, agent=agent)
-    talk.say("", *words.explained(report, talk.width))
+    talk.say("", *words.program_report_lines(report, talk.width))

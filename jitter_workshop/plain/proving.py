@@ -46,12 +46,12 @@ def leading(workshop: Workshop, walk: ChapterWalk) -> str | Text:
     """Return the verdict of the newest proof, to be shown above a comparison. Return "" if there is no proof, or if it
     has too few rounds for a verdict."""
     proof = chapter.newest(workshop, walk)
-    return words.leading(proof) if proof is not None and words.leads(proof) else ""
+    return words.earlier_proof_line(proof) if proof is not None and words.leads(proof) else ""
 
 
 def undecided(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the newest proof of this chapter's change cannot tell."""
-    return words.undecided(chapter.newest(workshop, walk))
+    return words.proof_is_undecided(chapter.newest(workshop, walk))
 
 
 def tell_newest(workshop: Workshop, walk: ChapterWalk, view: CompareView, talk: Talk) -> None:
@@ -63,7 +63,7 @@ def tell_newest(workshop: Workshop, walk: ChapterWalk, view: CompareView, talk: 
     if proof is not None and words.leads(proof) and provable and view.effects is not None:
         return
     if proof is not None:
-        talk.tell(words.remembered(proof))
+        talk.tell(words.earlier_proof_text(proof))
     elif provable and not why_no_proof(workshop, walk):
         talk.tell(words.OFFER)
     else:
@@ -76,13 +76,13 @@ def prove(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     Raise WorkshopError if the proof fails."""
     before = chapter.newest(workshop, walk)
     if before is not None:
-        talk.say("", *words.verdict(before, talk.width), "")
+        talk.say("", *words.proof_verdict_lines(before, talk.width), "")
         if why_no_proof(workshop, walk) or talk.ask("again = make another proof · Enter goes back") != "again":
             return
-    rounds = words.asked_for(before) or words.choices(before)[0]
+    rounds = words.asked_for(before) or words.round_choices(before)[0]
     prover = chapter.prover(workshop, walk, rounds)
     plan = prover.plan()
-    talk.say("", *words.cost(plan, talk.width), "")
+    talk.say("", *words.proof_cost_lines(plan, talk.width), "")
     while (answer := talk.ask(_question(plan, before))) != "":
         if answer.lower() in ("no", "n"):
             talk.tell("Nothing is measured.")
@@ -97,14 +97,14 @@ def prove(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         plan = prover.plan()
         if plan.changes != shown:
             talk.tell("The plan has changed:")
-            talk.say("", *words.cost(plan, talk.width), "")
+            talk.say("", *words.proof_cost_lines(plan, talk.width), "")
         else:
             talk.tell(words.work(plan, plan.rounds))
     _make(workshop, walk, talk, prover, plan)
 
 
 def _question(plan: ProofPlan, before: Proof | None) -> str:
-    others = ", ".join(str(n) for n in words.choices(before) if n != plan.rounds)
+    others = ", ".join(str(n) for n in words.round_choices(before) if n != plan.rounds)
     return f"Enter begins {plan.rounds} rounds · {others} or another number = that many · no = nothing"
 
 
@@ -123,7 +123,7 @@ def _make(workshop: Workshop, walk: ChapterWalk, talk: Talk, prover: Prover, pla
             return
         finally:
             chapter.record_after_proof(workshop, walk)
-    talk.say("", *words.verdict(proof, talk.width), "")
+    talk.say("", *words.proof_verdict_lines(proof, talk.width), "")
 
 
 class _Lines:
@@ -138,7 +138,7 @@ class _Lines:
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
         number = f"{len(rounds):>{len(str(planned))}}"
-        first, then = words.signs(rounds[-1].order)
+        first, then = words.round_signs(rounds[-1].order)
         figure = _figure(ratios_so_far(rounds, self._workload))
         self._talk.row(f"  round {number} of {planned}  {first} {then}  {figure}  {words.left(left_s)}")
 

@@ -20,7 +20,7 @@ def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
             skipped.append(one)
             talk.tell(words.SKIPPED)
         else:
-            talk.say(*words.answered(one, recalling.judge_recall(workshop, one, choice), talk.width))
+            talk.say(*words.recall_outcome_lines(one, recalling.judge_recall(workshop, one, choice), talk.width))
     if found:
         recalling.record_asked(workshop, walk, skipped)
 
@@ -28,7 +28,7 @@ def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
 def _choice(one: recalling.Asked, talk: Talk) -> int | None:
     """Return the index of the learner's answer; None for a skipped question."""
     numbers = [str(n) for n in range(1, len(one.question.answers) + 1)]
-    while (answer := talk.ask(words.menu(one))) not in numbers:
+    while (answer := talk.ask(words.recall_prompt(one))) not in numbers:
         if not answer:
             return None
         talk.tell(words.not_a_number(one))

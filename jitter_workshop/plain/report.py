@@ -44,13 +44,13 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
     """Print a preview in the report's order. The last section tells which private names other people would see in the
     report."""
     document = draft.shown(private)
-    talk.say("", "THE REPORT:", *preview.opening(document, talk.width))
+    talk.say("", "THE REPORT:", *preview.preview_opening(document, talk.width))
     for overlay in document.overlays[:1]:
         talk.say(*preview.chart_title(document.overlays, 0, talk.width))
         talk.chart(preview.first_curves(overlay))
         talk.say("")
-    talk.say(*preview.rest(document, talk.width))
-    talk.say(*preview.for_others(document, chosen.name == RAW, talk.width))
+    talk.say(*preview.preview_sections(document, talk.width))
+    talk.say(*preview.private_data_lines(document, chosen.name == RAW, talk.width))
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
@@ -70,7 +70,7 @@ def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
                 return False
         else:
             talk.say("", f"Written: {clean(made[0], SENTENCE)}")
-            talk.tell(f"({preview.size(files)})")
+            talk.tell(f"({preview.size_of_files(files)})")
             # Each command stands on its own line and is not wrapped, so that it can be copied.
             here, there = opened_with(made[0], draft.host)
             talk.say(f"open it:   {clean(here, PATH)}", f"fetch it:  {clean(there, PATH)}")

@@ -19,8 +19,8 @@ from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import SENTENCE, WORD, clean
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.classes.class_host import disturbed
-from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, explained, mounting
+from jitter_workshop.presenter.classes.class_host import disturbance_sentence
+from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, mounting, stall_report_lines
 from jitter_workshop.presenter.runs.effect import value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
@@ -71,7 +71,7 @@ def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk, *, from
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
         run = workshop.measure(request, PlainObserver(talk, from_due_time=from_due_time), token, partial(queued, talk))
-        if said := f"{remark(run)} {disturbed(workshop.context.class_view, run)}".strip():
+        if said := f"{remark(run)} {disturbance_sentence(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
         return run
 
@@ -133,7 +133,7 @@ def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
     else:
         report = dataclasses.replace(report, worst=report.worst[:_WORST])
-    talk.say("", *explained(report, talk.width, run.label), "")
+    talk.say("", *stall_report_lines(report, talk.width, run.label), "")
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from jitter_workshop.presenter.host.changes import (
     RESTORED_ON_LEAVING,
     RESTORES,
     applied_said,
-    as_root,
     of_others_said,
     others_warned,
     restored_lines,
+    root_words,
     with_values,
 )
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
@@ -52,7 +52,7 @@ def tell_rights(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         talk.tell(NO_RIGHTS)
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
     elif walk.plan().changes:
-        talk.tell(f"Enter writes this, {as_root(workshop)}.")
+        talk.tell(f"Enter writes this, {root_words(workshop)}.")
 
 
 def unseen(walk: ChapterWalk, shown: PlanView | None) -> bool:
@@ -211,7 +211,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
         talk.tell(NOTHING_AGAIN)
         return
     plan = workshop.resume_plan()
-    talk.say("", *plan_view.line_by_line(plan, talk.width), "")
+    talk.say("", *plan_view.plain_plan_lines(plan, talk.width), "")
     if not plan.changes:
         return
     if talk.ask("Enter apply · n change nothing") != "":

@@ -24,9 +24,9 @@ from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import masks
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
-from jitter_workshop.presenter.host.status import facts
+from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.runs import curves, effect
-from jitter_workshop.presenter.runs.causes import READING, offered
+from jitter_workshop.presenter.runs.causes import READING, causes_offer
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
@@ -139,7 +139,7 @@ class PlainLook(PlainStep):
     def show(self) -> None:
         of_program.show_choices(self.walk, self.talk)
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
-        self.talk.say(*facts(self.walk.host.look(), self.talk.width, title), "")
+        self.talk.say(*fact_lines(self.walk.host.look(), self.talk.width, title), "")
 
     def entries(self) -> str:
         return of_program.menu_of_choices(self.walk)
@@ -236,7 +236,7 @@ class PlainMeasuredStep(PlainStep):
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter, the run is: {there}.{known}")
             if seen is not None:
-                talk.say("", *effect.measured(seen, talk.width, walk.runs.shows, self._asked))
+                talk.say("", *effect.result_of_one_run(seen, talk.width, walk.runs.shows, self._asked))
             self.page.tell_counted(step)
             self.page.tell_outcome_of(step)
             talk.say("")
@@ -295,7 +295,7 @@ class PlainMeasuredStep(PlainStep):
         talk.chart(curves)
         talk.table(curves)
         if (run := walk.runs.run_in(self.name)) is not None:
-            talk.say("", *effect.measured(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked))
+            talk.say("", *effect.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked))
             if rates := chapter_view.gap_rates(walk, self.name, talk.width):
                 talk.say("", *rates)
             if walk.runs.unshown:
@@ -440,7 +440,7 @@ class PlainApply(PlainStep):
             self._show_mask()
             return True
         judged = judge_mask(task.wanted, parse_mask(typed))
-        self.talk.say("", *masks.judged(task, judged, self.talk.width), "")
+        self.talk.say("", *masks.judged_mask_lines(task, judged, self.talk.width), "")
         return True
 
 
@@ -463,17 +463,19 @@ class PlainCompare(PlainStep):
         if view.effects is not None and second is not None:
             seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.leading(self.workshop, walk)
-            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof).lines, "")
+            talk.say(*effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof).lines, "")
             if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
                 talk.tell(why)
                 talk.say("")
             found = count_effects(*seen, walk.runs.shows)
-            causes = effect.rows_of(
+            causes = effect.causes_with_row(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
             origin = effect.origin_of(seen[0])
             undecided = proving.undecided(self.workshop, walk)
-            told = effect.counts(found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen)
+            told = effect.two_run_table(
+                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen
+            )
             talk.say(*told, "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
@@ -510,9 +512,9 @@ class PlainCompare(PlainStep):
         if (both := walk.runs.before_and_after()) is not None:
             effects, found = walk.comparison.recorded_effects(), count_effects(*both, walk.runs.shows)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
-            talk.say("", *effect.compared(effects, both, relation, talk.width).lines)
-            causes = effect.rows_of(effects.causes, named=effect.named_causes(effects))
-            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
+            talk.say("", *effect.result_of_two_runs(effects, both, relation, talk.width).lines)
+            causes = effect.causes_with_row(effects.causes, named=effect.named_causes(effects))
+            talk.say("", *effect.two_run_table(found, talk.width, effect.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction
         if walk.guess.outcome() is not None:
@@ -560,9 +562,9 @@ class PlainExplain(PlainStep):
         walk, talk = self.walk, self.talk
         of_program.show_lasting(self.workshop, walk, talk)
         commands = self._commands = PlainCommands(walk, talk)
-        talk.say(*chapter_view.explained(walk, commands.look(), (), talk.width, commands.fold), "")
+        talk.say(*chapter_view.explain_page(walk, commands.look(), (), talk.width, commands.fold), "")
         if walk.runs.explain() is not None:
-            talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.runs.traced_run() is not None))
+            talk.tell(causes_offer(walk.chapter.evidence, walk.hunts or walk.runs.traced_run() is not None))
 
     @property
     def idle(self) -> Callable[[], Lines] | None:

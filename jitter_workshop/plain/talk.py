@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import CpuView, RunCurve
 from jitter_workshop.presenter.runs.curves import percentile_table
-from jitter_workshop.presenter.text.glossary import explained
+from jitter_workshop.presenter.text.glossary import term_lines
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
@@ -127,7 +127,7 @@ class Talk:
             self._said.clear()
             if answer != "g":
                 return answer
-            self.say("", *explained(page, self.width), "")
+            self.say("", *term_lines(page, self.width), "")
 
     def tell(self, text: str, indent: str = "", hanging: str | None = None) -> None:
         self.say(*wrap(text, self.width, indent, hanging))

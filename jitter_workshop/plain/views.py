@@ -13,8 +13,8 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, marks
-from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, beside
+from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, progress_signs
+from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, describe_noise
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -53,7 +53,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judge
             title = clean(e.title, wide)
             below = ""
             if here:
-                setting, curve, guess = marks(e)
+                setting, curve, guess = progress_signs(e)
                 told = CHANCES[e.chance][0]
                 below = f"setting {setting} curve {curve}{f' guess {guess}' if judged else ''} {told}" if narrow else ""
                 state = "" if narrow else f"  {setting:^7}  {curve:^5}{f'  {guess:^5}' if judged else ''}  {told}"
@@ -79,7 +79,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
     which the run has enough messages. ``company``: the lesson's words for the noise during the run, "" for none."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
-    what += f" Beside it: {beside(request, company)}" if company else ""
+    what += f" Beside it: {describe_noise(request, company)}" if company else ""
     what += f" {cleaned_sentence(TRACED_MEANWHILE)}" if request.evidence else ""
     return f"{what} {chapter_length_sentences(request, runs)}".rstrip()
 

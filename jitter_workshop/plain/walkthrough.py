@@ -202,7 +202,7 @@ class PlainWalk:
         elif answer == "load":
             self._talk.tell(load_words.LOOKING)
             load = self._workshop.look_at_load()
-            self._talk.tell(load_words.UNKNOWN if load is None else load_words.said(load))
+            self._talk.tell(load_words.UNKNOWN if load is None else load_words.load_that_hides(load))
         elif answer == "summary":
             self._sum_up()
         elif answer == "explain" or answer.startswith("explain "):
@@ -227,9 +227,9 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
     from jitter_workshop.presenter.host import practice
 
     practising.refuse_if_no_practice(workshop.context.host)
-    talk.say("", *practice.about("", talk.width), "")
+    talk.say("", *practice.describe_machine("", talk.width), "")
     if talk.ask("Enter opens it · b back") == "":
-        talk.tell(practice.ended(practising.practise(practising.practice_command(plain=True))))
+        talk.tell(practice.machine_ended_sentence(practising.practise(practising.practice_command(plain=True))))
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
@@ -245,12 +245,12 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
         talk.chart([_numbered(steps[n].shown, n + 1) for n in shown])
         if len(shown) < len(steps):
             talk.tell(f"Drawn: {', '.join(str(n + 1) for n in shown)} of {len(steps)}.")
-        talk.say("", *(line for _, line in words.steps(summary, talk.width)), "")
+        talk.say("", *(line for _, line in words.step_table(summary, talk.width)), "")
         for number, step in enumerate(steps, 1):
-            talk.tell(words.about(step), f"{number}: ", "   ")
+            talk.tell(words.describe_step_run(step), f"{number}: ", "   ")
     else:
         talk.tell(words.NO_STEPS)
-    talk.say("", *words.rest(summary, talk.width))
+    talk.say("", *words.summary_notes(summary, talk.width))
 
 
 def _numbered(shown: RunCurve, number: int) -> RunCurve:

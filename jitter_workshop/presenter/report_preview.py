@@ -11,7 +11,7 @@ from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import LINE, MOST_NAMES, PATH, SENTENCE, SHORT, called, clean, many
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter.text.lines import table, wrap
+from jitter_workshop.presenter.text.lines import table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Inline, ReportBlock
@@ -31,14 +31,14 @@ _MATRIX_ROWS = 28
 _ITEM = " • "
 
 
-def opening(document: ReportDocument, width: int) -> Iterator[Text]:
+def preview_opening(document: ReportDocument, width: int) -> Iterator[Text]:
     """Yield the title, the report's first lines, and a blank line."""
     yield from _heading(clean(document.title, LINE), width, "text")
     yield from _blocks(sections.opening_blocks(document), width)
     yield Text()
 
 
-def rest(document: ReportDocument, width: int) -> Iterator[Text]:
+def preview_sections(document: ReportDocument, width: int) -> Iterator[Text]:
     """Yield all sections of the report but the charts."""
     for section in (*sections.sections(document), sections.section_on_report(document, ())):
         if section.id != "charts":
@@ -47,7 +47,7 @@ def rest(document: ReportDocument, width: int) -> Iterator[Text]:
             yield Text()
 
 
-def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
+def private_data_lines(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
     """Yield a section on the private data in a report, such as names of hosts and tasks. ``raw``: True if the chosen
     format contains the raw data."""
     yield from _heading(FOR_OTHERS, width, "dim")
@@ -55,7 +55,7 @@ def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text
     yield Text()
 
 
-def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
+def preview_head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
     """Yield the lines that are always visible. ``facts``: facts about the file that would be written. ``where``: the
     folder of this file. ``others``: a sentence on the names that the file contains.
     """
@@ -82,7 +82,7 @@ def first_curves(overlay: Overlay) -> list[RunCurve]:
     ]
 
 
-def about(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:
+def format_choices(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:
     """Yield a line for each format, with the chosen format marked."""
     yield Text("WRITTEN AS", "bold dim")
     for one in formats:
@@ -128,7 +128,7 @@ def _table(one: blocks.Table, width: int) -> Iterator[Text]:
         shown = one.rows[-MOST:] if one.latest else one.rows[:MOST]
         rows = [[_plain(one.columns[n].head) for n in kept], *([_plain(row[n]) for n in kept] for row in shown)]
         right = [at for at, n in enumerate(kept) if one.columns[n].number]
-        yield from table(rows, right=right, width=width)
+        yield from table_lines(rows, right=right, width=width)
         yield from _more(len(one.rows))
 
 
@@ -199,7 +199,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def others_in_short(document: ReportDocument, raw: bool) -> str:
-    """Return :func:`for_others` in one sentence, for the part of the page that is always visible."""
+    """Return :func:`private_data_lines` in one sentence, for the part of the page that is always visible."""
     if document.private:
         return "For others: names of hosts, users and tasks are replaced, and the raw data are left out."
     found = names_in(document)
@@ -211,7 +211,7 @@ def others_in_short(document: ReportDocument, raw: bool) -> str:
     return f"Others will see: {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}."
 
 
-def size(files: Files) -> str:
+def size_of_files(files: Files) -> str:
     """Return the files' total size, and how many follow the first one: ``612 kB, and 2 files beside it``."""
     count = sum(map(len, files.values()))
     told = f"{count} bytes" if count < 1_000 else f"{count / 1_000:.0f} kB"

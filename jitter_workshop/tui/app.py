@@ -128,10 +128,10 @@ class WorkshopApp(Frame):
 
     def _tell_load(self, load: HostLoad) -> None:
         """Name the load in a sentence on the newest screen, once that screen shows its first page."""
-        from jitter_workshop.presenter.host.host_load import said
+        from jitter_workshop.presenter.host.host_load import load_that_hides
 
         screen = next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen))
-        screen.call_later(screen.tell, said(load))
+        screen.call_later(screen.tell, load_that_hides(load))
 
     def on_unmount(self) -> None:
         self.class_turn.leave_queue()
@@ -279,13 +279,13 @@ class WorkshopApp(Frame):
             return
         chapter = self.screen.walk.chapter if isinstance(self.screen, ChapterScreen) else None
         command = practising.practice_command("" if chapter is None else chapter.id)
-        about = partial(practice.about, "" if chapter is None else chapter.title)
+        about = partial(practice.describe_machine, "" if chapter is None else chapter.title)
         self.push_screen(Question(practice.QUESTION, about, practice.KEYS, partial(self._practise, command)))
 
     def _practise(self, command: list[str]) -> None:
         """Give the terminal to a practice machine, and take it back when the machine has ended."""
         from jitter_workshop.flow.host_ops.practising import practise
-        from jitter_workshop.presenter.host.practice import ended
+        from jitter_workshop.presenter.host.practice import machine_ended_sentence
 
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
@@ -302,7 +302,7 @@ class WorkshopApp(Frame):
         if error is not None:
             self.show_error(error)
         elif isinstance(self.screen, WorkshopScreen):
-            self.screen.tell(ended(code))
+            self.screen.tell(machine_ended_sentence(code))
 
     def action_theme(self) -> None:
         self.change_preferences(theme=self.next_palette)

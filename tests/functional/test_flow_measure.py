@@ -26,7 +26,7 @@ from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
-from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
 from tests.ownturn import turn_of
@@ -229,7 +229,7 @@ def test_the_report_of_a_ring_with_all_histograms_stays_narrow(child: Callable[[
         threads=(dataclasses.replace(run.threads[0], messages_by_cpu=many, minor_faults=None),),
         notes={**run.notes, "complete": "\x1b[2J" + "word " * 60},
     )
-    text = written(result(wide, 80))
+    text = written(run_result_lines(wide, 80))
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
     assert "10,000,000,000" in text

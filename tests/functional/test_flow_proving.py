@@ -33,7 +33,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run, RunObserver, SilentObserver, ThreadRecord
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.presenter.proofs.proof import verdict
+from jitter_workshop.presenter.proofs.proof import proof_verdict_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
@@ -213,7 +213,7 @@ def test_a_proof_tells_the_chapters_own_figure_on_both_sides(session: OpenSessio
     measured.spoil = dict.fromkeys(range(4), moved)
     request = ProveRequest(words=("placement",), rounds=2, seed=1, shows="migrations")
     proof = prove(request, session, AgentConnection())
-    page = " ".join(written(verdict(proof, 200)).split())
+    page = " ".join(written(proof_verdict_lines(proof, 200)).split())
     assert "200 a second without the change, 2 a second with it" in page
 
 
@@ -574,7 +574,7 @@ def test_a_write_of_others_during_a_run_without_the_change_spoils_its_round(
     assert proof.restored
     (left,) = proof.left_alone
     assert (left.tunable, left.expected, left.found) == ("stat-interval", "1", "7")
-    text = written(verdict(proof, 100))
+    text = written(proof_verdict_lines(proof, 100))
     assert "some values have changed since:" in text
 
 

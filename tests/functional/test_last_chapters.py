@@ -6,7 +6,7 @@ import pytest
 
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.model.session import ChapterProgress, Guess
-from jitter_workshop.presenter.course.path import marks
+from jitter_workshop.presenter.course.path import progress_signs
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -53,7 +53,7 @@ def test_the_reading_chapter_measures_nothing_and_asks_for_no_guess() -> None:
     assert "forgets" in [one.id for one in chapter.recall], "what needs no run is a recall question"
     entry = next(one for one in workshop.path() if one.chapter_id == "make-it-last")
     assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, False, None, True)
-    assert marks(entry) == ("–", "–", "–")
+    assert progress_signs(entry) == ("–", "–", "–")
 
 
 def test_a_session_from_the_time_when_the_reading_chapter_asked_goes_on() -> None:

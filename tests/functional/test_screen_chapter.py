@@ -155,7 +155,7 @@ async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: 
 async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [Text(f"line {n} of the result") for n in range(6)]
     result = Result(told, [Text("a caveat")], uncut=3)
-    monkeypatch.setattr(effect, "compared", lambda *_, **__: deepcopy(result))
+    monkeypatch.setattr(effect, "result_of_two_runs", lambda *_, **__: deepcopy(result))
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -671,7 +671,7 @@ async def test_that_a_step_is_the_first_is_not_said_any_more_on_the_next_lines()
 async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int]) -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     idle = {
-        "v": keys_that_wait.causes(False, "look"),
+        "v": keys_that_wait.why_no_causes(False, "look"),
         "t": keys_that_wait.NO_TABLE,
         "b": keys_that_wait.FIRST_STEP,
         "f": keys_that_wait.NO_FOLD,
@@ -707,10 +707,10 @@ async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int])
 
 @pytest.mark.parametrize("step", ["look", "measure", "diagnose", "apply"])
 def test_v_says_when_it_has_something_to_show(step: str) -> None:
-    said = keys_that_wait.causes(False, step)
+    said = keys_that_wait.why_no_causes(False, step)
     assert said.endswith("took the time.")
     assert said.startswith("Answer first") is (step == "diagnose")
-    assert "no run" in keys_that_wait.causes(True, step)
+    assert "no run" in keys_that_wait.why_no_causes(True, step)
 
 
 async def test_table_lesson_hint_and_highlight() -> None:

@@ -24,7 +24,7 @@ from jitter_workshop.flow.proving.proof_plan import ProveRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.course.path import marks
+from jitter_workshop.presenter.course.path import progress_signs
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.program import CommandPage
@@ -89,7 +89,7 @@ async def test_a_command_of_ones_own_is_typed_observed_and_looked_at(size: tuple
         assert "it said p99=7 us [red]" in said
         assert "tracing needs root's rights" in " ".join(chapter_of(app).sheet("#data-sheet").plain().split())
         entry = next(one for one in workshop.path() if one.chapter_id == ID)
-        assert marks(entry) == ("·", "✓", "·")
+        assert progress_signs(entry) == ("·", "✓", "·")
         while walk.current != "compare":
             await press(pilot, "enter")
         said = await press(pilot, "p")

@@ -72,7 +72,7 @@ def test_counting_from_the_left_is_seen_by_digits_or_bits_in_a_group_or_over_all
 
 
 def said(typed: str, wanted: Mask = WANTED) -> str:
-    lines = words.judged(MaskTask(wanted, "An example."), judge_mask(wanted, parse_mask(typed)), 200)
+    lines = words.judged_mask_lines(MaskTask(wanted, "An example."), judge_mask(wanted, parse_mask(typed)), 200)
     return "\n".join(line.plain for line in lines)
 
 

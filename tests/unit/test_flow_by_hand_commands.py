@@ -21,7 +21,7 @@ from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.by_hand import HandCommand
 from jitter_workshop.model.course import OPEN
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.course.chapter import Fold, by_hand
+from jitter_workshop.presenter.course.chapter import Fold, command_list_lines
 from tests import hosttrees, livehost
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -83,7 +83,7 @@ def test_a_state_that_held_already_is_no_work_of_the_learner(
     for _ in range(2):
         (one,) = commands.look()
         assert (one.state, one.found) == ("already", "")
-    told = "\n".join(line.plain for line in by_hand([one], 80))
+    told = "\n".join(line.plain for line in command_list_lines([one], 80))
     assert "= already so" in told
     assert f"= {one.command}" in told
     # A learner who takes it back and makes it again has done it.
@@ -109,7 +109,7 @@ def test_another_line_in_the_file_is_told(tree: Path, course: Path, monkeypatch:
         assert one.state == state
         assert bool(one.found) == (state == "wrong")
     assert one.found == f"/{path} has 2 lines, but not the line 'cpu-partitioning'"
-    lines = [line.plain for line in by_hand([one], 80)]
+    lines = [line.plain for line in command_list_lines([one], 80)]
     assert any("✗ another value was found" in line for line in lines)
     assert any(line.startswith("    Found: ") for line in lines)
     workshop.close()
@@ -357,7 +357,7 @@ def test_a_command_that_nothing_can_show_says_why(tree: Path, course: Path, monk
     ] == []
     (one,) = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False).look()
     assert (one.state, one.unchecked) == ("", "The kernel keeps no record.")
-    told = " ".join(line.plain.strip() for line in by_hand([one], 80))
+    told = " ".join(line.plain.strip() for line in command_list_lines([one], 80))
     assert "Not checked: The kernel keeps no record." in told
     workshop.close()
 
@@ -396,7 +396,7 @@ def test_at_most_three_commands_are_open_and_each_comes_up(count: int, turns: in
     seen: set[str] = set()
     first = 0
     for _ in range(max(turns, (count + OPEN - 1) // OPEN)):
-        text = "\n".join(line.plain for line in by_hand(commands, 80, Fold(first, "f")))
+        text = "\n".join(line.plain for line in command_list_lines(commands, 80, Fold(first, "f")))
         shown = {one.command for one in commands if one.command in text}
         assert len(shown) <= OPEN
         assert ("folded" in text) == (count > OPEN)
@@ -417,10 +417,12 @@ def test_commands_keep_their_numbers_when_others_are_shown() -> None:
 def test_the_marks_are_explained_above_the_commands() -> None:
     """Below the last command the legend would read as this command's own mark."""
     checked = HandCommand("first", "why", "done")
-    lines = [line.plain for line in by_hand([checked, HandCommand("last", "why")], 80)]
+    lines = [line.plain for line in command_list_lines([checked, HandCommand("last", "why")], 80)]
     legend = next(n for n, line in enumerate(lines) if line.startswith("Marks: ▸"))
     assert legend < next(n for n, line in enumerate(lines) if "first" in line)
-    assert not any(line.startswith("Marks:") for line in (one.plain for one in by_hand([HandCommand("a", "why")], 80)))
+    assert not any(
+        line.startswith("Marks:") for line in (one.plain for one in command_list_lines([HandCommand("a", "why")], 80))
+    )
 
 
 def test_commands_name_the_cpus_of_a_recording(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> N
     assert second.to_before == second.to_first
     assert [third.to_before[i] for i in at] == pytest.approx([0.25, 0.025], rel=0.01)
     assert [third.to_first[i] for i in at] == pytest.approx([0.5, 0.1], rel=0.01)
-    said = [row for number, step in enumerate((first, second, third), 1) for row in words.rows_of(step, number)]
+    said = [row for number, step in enumerate((first, second, third), 1) for row in words.step_rows(step, number)]
     assert [row[0] for row in said] == [
         "1 Why so slow?",
         "2 Who moves my threads?",
@@ -157,16 +157,16 @@ def test_the_summary_compares_a_run_only_with_runs_measured_the_same_way(guest: 
     steps = sum_up(guest).steps
     assert "workload: ring against spin" in steps[1].unlike
     assert steps[1].to_before == steps[1].to_first == (None,) * len(MEASURES)
-    assert words.rows_of(steps[1], 2) == [words.rows_of(steps[1], 2)[0]]
+    assert words.step_rows(steps[1], 2) == [words.step_rows(steps[1], 2)[0]]
     assert steps[2].to_before[0] == 1
-    assert words.rows_of(steps[2], 3)[1][1] == "≈"
-    assert "Not comparable with the first: workload:" in words.about(steps[1])
-    assert "workload: ring against spin" in words.about(steps[1])
-    assert "spinners awake" in words.about(steps[1])
+    assert words.step_rows(steps[2], 3)[1][1] == "≈"
+    assert "Not comparable with the first: workload:" in words.describe_step_run(steps[1])
+    assert "workload: ring against spin" in words.describe_step_run(steps[1])
+    assert "spinners awake" in words.describe_step_run(steps[1])
     assert steps[2].to_before == steps[2].to_first
     assert (steps[2].to_first[0], steps[2].to_first[-1]) == (1.0, 1.0)
     assert steps[2].applied == ("governor", "thp=never")
-    assert "set then: governor, thp=never" in words.about(steps[2])
+    assert "set then: governor, thp=never" in words.describe_step_run(steps[2])
     assert words.comparable_curves(steps, 1) == (0, 2)
     assert {spin.id, third.id} == {steps[1].run.id, steps[2].run.id}
 
@@ -178,7 +178,7 @@ def test_a_row_of_ratios_names_the_row_by_which_it_divides(guest: FakeWorkshop) 
     kept(guest, "pinning", "again", [500] * 50)
     step = sum_up(guest).steps[2]
     assert step.before == 0
-    assert [row[0] for row in words.rows_of(step, 3)] == ["3 Pinning", "  ÷ row 1"]
+    assert [row[0] for row in words.step_rows(step, 3)] == ["3 Pinning", "  ÷ row 1"]
 
 
 def test_a_run_with_a_hidden_noise_divides_nothing_and_is_divided_by_nothing(guest: FakeWorkshop) -> None:
@@ -189,8 +189,8 @@ def test_a_run_with_a_hidden_noise_divides_nothing_and_is_divided_by_nothing(gue
     assert hunted.unlike == ("load: no noise against a hidden noise",)
     assert hunted.to_before == hunted.to_first == (None,) * len(MEASURES)
     assert (hunted.before, last.before) == (None, 0)
-    assert words.rows_of(hunted, 2)[0][0] == "2 Who moves my threads?, beside a hidden noise"
-    assert "a hidden noise awake" in words.about(hunted)
+    assert words.step_rows(hunted, 2)[0][0] == "2 Who moves my threads?, beside a hidden noise"
+    assert "a hidden noise awake" in words.describe_step_run(hunted)
 
 
 def test_each_step_shows_its_chapters_own_figure_before_and_after(guest: FakeWorkshop) -> None:
@@ -202,7 +202,7 @@ def test_each_step_shows_its_chapters_own_figure_before_and_after(guest: FakeWor
     assert first.changed is None
     assert last.changed is not None
     assert last.changed.name == "threads moved to another CPU"
-    lines = [(number, line.plain) for number, line in words.steps(sum_up(guest), 100)]
+    lines = [(number, line.plain) for number, line in words.step_table(sum_up(guest), 100)]
     told = [line for number, line in lines if number == 2]
     assert told[0].startswith("2 Pinning")
     assert told[1].startswith("  Threads moved to another CPU: ")

@@ -188,7 +188,9 @@ def test_the_report_has_the_named_cause_and_the_evidence(workshop: FakeWorkshop,
     assert (told.most.kind if told.most else None) == ("task" if traced else "tasks")
     assert (told.stalled_ns, told.unknown_ns) == (seen.stalled_ns, seen.unknown_ns)
     text = markdown.markdown_text(build_report(subject_of(workshop)), {})
-    assert words.verdict(found, seen, walk.chapter, workshop.course)[0].replace("*", "") in text.replace("\\", "")
+    assert words.largest_cause_sentences(found, seen, walk.chapter, workshop.course)[0].replace(
+        "*", ""
+    ) in text.replace("\\", "")
     # The name of the task is private, as in the causes of the run.
     assert "evil" not in markdown.markdown_text(anonymize_report(build_report(subject_of(workshop))), {})
 
@@ -346,8 +348,8 @@ def test_a_judgement_has_at_most_two_sentences_after_its_sign_and_names_the_time
     seen = read(walk)
     for one in seen.suspects:
         found = dataclasses.replace(walk.diagnosis.answer(one.id))
-        said = words.judged(found, seen, walk.chapter, workshop.course)
-        assert said.removeprefix(words.sign(found, seen)).count(". ") <= 1
+        said = words.judged_diagnosis(found, seen, walk.chapter, workshop.course)
+        assert said.removeprefix(words.judged_opening(found, seen)).count(". ") <= 1
         assert "took the most" in said
         assert said.startswith("✓" if found.right else "✗")
         workshop.context.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))
@@ -363,9 +365,9 @@ def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> No
     found = walk.diagnosis.answer(seen.suspects[0].id)
     for threads, summed, column in ((1, "", "in all"), (2, " summed over 2 threads", "in 2 threads")):
         of = dataclasses.replace(seen, threads=threads)
-        first, _ = words.verdict(found, of, walk.chapter, workshop.course)
+        first, _ = words.largest_cause_sentences(found, of, walk.chapter, workshop.course)
         assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", first)
-        assert words.suspects(of, 0, found, 78)[0].plain.rstrip().endswith(column)
+        assert words.suspect_lines(of, 0, found, 78)[0].plain.rstrip().endswith(column)
         # The report has the screen's sentence.
         document = build_report(subject_of(workshop))
         (told,) = (one for one in document.chapters if one.id == "baseline")
@@ -381,11 +383,11 @@ def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorksh
     measured(workshop)
     walk = workshop.walk("baseline")
     seen = read(walk)
-    before = words.suspects(seen, 0, None, width)
-    assert all(line.cell_len <= width for line in (*before, *words.lines(seen, 0, None, width)))
+    before = words.suspect_lines(seen, 0, None, width)
+    assert all(line.cell_len <= width for line in (*before, *words.diagnosis_page(seen, 0, None, width)))
     assert not any("µs" in line.plain or "ns" in line.plain.split() for line in before)
     found = walk.diagnosis.answer(seen.suspects[0].id)
-    after = words.suspects(seen, 0, found, width)
+    after = words.suspect_lines(seen, 0, found, width)
     assert any("µs" in line.plain for line in after)
     assert all(line.cell_len <= width for line in after)
     assert not any("▸" in line.plain for line in after)
@@ -400,7 +402,7 @@ def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, sour
     seen = SeenCauses("r", source, pair, 9, 9_000, 0)
     found = judge_diagnosis(seen, pair[0].id)
     assert found is not None
-    shown = " ".join(line.plain for line in words.suspects(seen, -1, found, 100))
+    shown = " ".join(line.plain for line in words.suspect_lines(seen, -1, found, 100))
     assert says in shown
     assert ("is a right answer" in shown) is bool(says)
     assert words.several_right(seen, None) == ""

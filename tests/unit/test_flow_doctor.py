@@ -209,7 +209,7 @@ def test_names_from_the_host_are_shown_clean_and_a_command_stays_whole(width: in
     command = "sudo apt install " + " ".join(["qemu-system-x86"] * 8)
     bad = Need("qemu", "run a machine", "missing", "no \x1b[31mred\nname", command)
     star = Need("packages", "measure", "missing", "gone", "x", True)
-    lines = [line.plain for line in shown.lines(HostCheck("3.11 (\x07/usr)", (), (bad, star)), "1.0", width)]
+    lines = [line.plain for line in shown.doctor_lines(HostCheck("3.11 (\x07/usr)", (), (bad, star)), "1.0", width)]
     assert not any(ord(letter) < 32 for line in lines for letter in line)
     assert sum(line.endswith(f"do: {command}") for line in lines) == 1
     assert any("packages*" in line for line in lines)

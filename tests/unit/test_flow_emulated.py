@@ -79,12 +79,12 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert view is not None
     assert view.effects is not None
     assert view.effects.lead is None
-    told = written(effect.compared(view.effects, pair, view.relation, 100).lines)
+    told = written(effect.result_of_two_runs(view.effects, pair, view.relation, 100).lines)
     assert "the thread gave its CPU up: 2 → 800 a second, 400 times more" in told
     assert told.startswith(f"{EMULATED}: ")
     assert "better" not in told
-    assert effect.headline(view.effects) == ("", "")
-    assert effect.headline(pair[0]) == ("", "")
+    assert effect.large_figure(view.effects) == ("", "")
+    assert effect.large_figure(pair[0]) == ("", "")
     found = walk.guess.outcome()
     assert found is not None
     assert found.near is None
@@ -111,7 +111,7 @@ def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> 
     pair = walk.runs.before_and_after()
     assert pair is not None
     assert view.effects is not None
-    assert effect.compared(view.effects, pair, view.relation, 100).lines == []
+    assert effect.result_of_two_runs(view.effects, pair, view.relation, 100).lines == []
 
 
 def test_a_real_machine_keeps_the_chapters_own_figure(workshop: FakeWorkshop) -> None:

@@ -101,18 +101,18 @@ def test_a_measurement_ends_the_look_which_then_tells_nothing(monkeypatch: pytes
 
 
 def test_the_words_name_the_tasks_that_take_the_cpus() -> None:
-    assert words.said(BUSY) == (
+    assert words.load_that_hides(BUSY) == (
         "Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. "
         "Every chapter that measures here will show this load."
     )
     stolen = HostLoad(None, 1, 3.0, 2.5, (), True)
-    assert words.figures(stolen) == "Other tasks take 3 % of the CPU; the hypervisor takes 2.5 %."
+    assert words.load_sentence(stolen) == "Other tasks take 3 % of the CPU; the hypervisor takes 2.5 %."
     quiet = HostLoad(0.04, 8, 1.0, 0.0, (), False)
-    assert words.said(quiet) == "Load 0.0 on 8 CPUs; other tasks take 1 % of the 8 CPUs."
+    assert words.load_that_hides(quiet) == "Load 0.0 on 8 CPUs; other tasks take 1 % of the 8 CPUs."
     two = dataclasses.replace(BUSY, busy_percent=90.0, tasks=(QEMU, QEMU, dataclasses.replace(QEMU, name="cc1")))
-    assert words.figures(two) == "Load 4.9 on 2 CPUs; 2 × qemu-system-x86 take 174 %; cc1 takes 87 % of one CPU."
+    assert words.load_sentence(two) == "Load 4.9 on 2 CPUs; 2 × qemu-system-x86 take 174 %; cc1 takes 87 % of one CPU."
     short = dataclasses.replace(BUSY, busy_percent=90.0, tasks=(dataclasses.replace(QEMU, cpu_percent=20.0),))
-    assert words.figures(short).endswith("takes 20 % of one CPU; in all, other tasks take 90 % of the 2 CPUs.")
+    assert words.load_sentence(short).endswith("takes 20 % of one CPU; in all, other tasks take 90 % of the 2 CPUs.")
     evil = dataclasses.replace(BUSY, tasks=(ForeignLoad(1, "\x1b[31mx", 0, 99.0),))
-    assert "\x1b" not in words.said(evil)
+    assert "\x1b" not in words.load_that_hides(evil)
     assert all(len(line.plain) <= 40 for line in words.told(BUSY, 40))

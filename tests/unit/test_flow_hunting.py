@@ -19,7 +19,7 @@ from jitter_workshop.model.run import HUNTED, Progress, Run, RunStarted
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.course import summary as summary_view
-from jitter_workshop.presenter.runs.run import remark, result
+from jitter_workshop.presenter.runs.run import remark, run_result_lines
 from jitter_workshop.presenter.text.lines import written
 from tests import fakenoise, fakes
 from tests.fakes import FakeWorkshop, open_workshop
@@ -76,11 +76,11 @@ def test_a_restore_by_another_terminal_is_seen_before_a_noise_is_hidden(workshop
 def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> None:
     before = measured(workshop, "measure")
     assert HUNTED not in before.notes
-    assert "hidden noise" not in remark(before) + written(result(before, 80))
+    assert "hidden noise" not in remark(before) + written(run_result_lines(before, 80))
     workshop.hunts.begin(workshop.walk("hunt"))
     beside, again = measured(workshop, "again"), measured(workshop, "again")
     assert remark(beside) == "Measured while a hidden noise was running."
-    assert "measured while a hidden noise" in written(result(beside, 80))
+    assert "measured while a hidden noise" in written(run_result_lines(beside, 80))
     assert not same_state(before, beside)
     assert relation(before, beside) == "hunted"
     assert not same_state(beside, again)

@@ -24,7 +24,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.run import UNSTEADY, Run, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import applied_tunables, encode_record
@@ -294,4 +294,4 @@ def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dic
     assert relation(first, unsteady) == relation(unsteady, first) == "unsteady"
     assert same_state(first, first)
     assert not same_state(unsteady, unsteady)
-    assert said in " ".join(written(result(unsteady, 80)).split())
+    assert said in " ".join(written(run_result_lines(unsteady, 80)).split())

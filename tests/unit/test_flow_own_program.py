@@ -130,9 +130,9 @@ def test_the_placement_and_settings_that_can_be_better_at_run_time_can_be_proven
 def test_no_line_is_too_wide_and_no_name_reaches_the_terminal(width: int) -> None:
     work = ProgramWork(COMMAND, observed=SEEN)
     pages = (
-        words.choices(work, width, "/"),
+        words.program_choice_lines(work, width, "/"),
         words.seen(work, width),
-        words.changes(work, (PLACEMENT, "thp=never"), width),
+        words.change_choice_lines(work, (PLACEMENT, "thp=never"), width),
         words.lasting(work, None, "2-3", width),
         words.lasting(dataclasses.replace(work, change="thp"), None, "", width),
     )
@@ -149,7 +149,7 @@ def lasting(verdict: str, change: str = PLACEMENT) -> str:
 
 
 def test_only_a_change_that_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words.proofs, "remembered", lambda proof: "told")
+    monkeypatch.setattr(words.proofs, "earlier_proof_text", lambda proof: "told")
     assert "CPUAffinity=2-3" in lasting("lower")
     assert "taskset -c 2-3" in lasting("cannot_tell")
     for verdict in ("higher", "no_change"):

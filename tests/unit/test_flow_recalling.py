@@ -56,7 +56,7 @@ def test_a_chapter_that_was_only_read_asks_nothing_and_has_no_full_dot() -> None
     signs = {}
     for ident in ("second-hunt", "pinning"):
         walk = workshop.walk(ident)
-        lines = [line.plain for line in chapter_view.explained(walk, (), walk.chapter.learnt, 80)]
+        lines = [line.plain for line in chapter_view.explain_page(walk, (), walk.chapter.learnt, 80)]
         signs[ident] = lines[lines.index("WHAT YOU LEARNT") + 1][1]
     assert signs == {"second-hunt": "•", "pinning": "✓"}
 
@@ -142,14 +142,14 @@ def test_the_words_tell_right_from_wrong_and_when_the_question_returns(workshop:
     open_lines = "\n".join(line.plain for line in words.question(one, 1, 2, 76))
     assert "1 of 2" in open_lines
     assert "✓" not in open_lines
-    told = "\n".join(line.plain for line in words.answered(one, recalling.RecallResult(True, 4), 76))
+    told = "\n".join(line.plain for line in words.recall_outcome_lines(one, recalling.RecallResult(True, 4), 76))
     assert "✓" in told
     assert "after 4 chapters" in told
     wrong = (one.question.right + 1) % len(one.question.answers)
     shown = [line.plain for line in words.question(one, 1, 2, 76, wrong)]
     assert sum(line.startswith("✗") for line in shown) == 1
     assert sum(line.startswith("✓") for line in shown) == 1
-    missed = "\n".join(line.plain for line in words.answered(one, recalling.RecallResult(False, 1), 76))
+    missed = "\n".join(line.plain for line in words.recall_outcome_lines(one, recalling.RecallResult(False, 1), 76))
     assert f"✗ The answer is {one.question.right + 1}." in missed
     assert "next chapter" in missed
 
@@ -162,7 +162,10 @@ def test_each_built_in_chapter_has_questions_that_fit_a_small_screen(chapter: Ch
     assert 2 <= len(chapter.recall) <= 3
     for question in chapter.recall:
         one = recalling.Asked("key", chapter.title, question)
-        lines = [*words.question(one, 1, 2, 64, 0), *words.answered(one, recalling.RecallResult(False, 1), 64)]
+        lines = [
+            *words.question(one, 1, 2, 64, 0),
+            *words.recall_outcome_lines(one, recalling.RecallResult(False, 1), 64),
+        ]
         assert len(lines) <= 18, (question.id, len(lines))
 
 

@@ -132,10 +132,10 @@ def test_any_part_of_the_file_may_be_anything(path: tuple[Any, ...], value: Any)
     for entry in found.values():
         seen = entry.known("measure")
         assert seen is not None
-        told = plain(effect.measured(seen, 80))
+        told = plain(effect.result_of_one_run(seen, 80))
         assert told.startswith("recorded: ") or emulated or "p99.9999" in path
         assert not (emulated and told), "without a chapter's figure nothing of an emulated run is told"
-        assert entry.runs["measure"].seen is None or words.lines(entry.runs["measure"].seen, 0, None, 80)
+        assert entry.runs["measure"].seen is None or words.diagnosis_page(entry.runs["measure"].seen, 0, None, 80)
 
 
 def test_no_name_of_anybodys_task_is_among_the_assets() -> None:
@@ -163,7 +163,11 @@ def of_recorded(walk: ChapterWalk, width: int) -> Lines:
     """Return the result of a chapter's two recorded runs."""
     both = walk.runs.before_and_after()
     relation: Relation = "alike" if walk.runs.repeats else "changed"
-    return effect.compared(walk.comparison.recorded_effects(), both, relation, width).lines if both is not None else []
+    return (
+        effect.result_of_two_runs(walk.comparison.recorded_effects(), both, relation, width).lines
+        if both is not None
+        else []
+    )
 
 
 def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWorkshop) -> None:
@@ -179,7 +183,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(of_recorded(walk, 80))
     assert result.startswith("recorded: Task unbound (and 2 smaller ones) took")
-    assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
+    assert "RECORDED COUNTS" in plain(effect.two_run_table(counts, 80, effect.origin_of(both[0])))
 
 
 def test_question_plan_and_comparison_follow_the_settings_of_the_first_recorded_run(workshop: FakeWorkshop) -> None:
@@ -273,14 +277,14 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     assert both is not None
     assert shows is not None
     for step, seen in zip(("measure", "again"), both, strict=True):
-        told = plain(effect.measured(seen, 100, shows))
+        told = plain(effect.result_of_one_run(seen, 100, shows))
         assert told.startswith(f"recorded, emulated: {figure_with_id(shows.figure).title}: ")
         assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No latency figure" not in told, "its times mean nothing"
     found = count_effects(*both, shows)
-    told = [line.plain for line in effect.counts(found, 100, effect.origin_of(both[0]))]
+    told = [line.plain for line in effect.two_run_table(found, 100, effect.origin_of(both[0]))]
     heads = [line for line in told if "COUNTS, A SECOND" in line or "THE CHAPTER'S FIGURE" in line]
     assert heads
     assert all(head.startswith("RECORDED, EMULATED ") for head in heads)
@@ -322,17 +326,17 @@ def test_the_most_frequent_cause_is_asked_without_its_number_and_told_with_it(wo
     assert words.diagnosis_question(seen).endswith("came most often?")
     most = max(seen.suspects, key=lambda one: one.count or 0)
     number = f"{most.count:,}"
-    before = plain(words.lines(seen, 0, None, 100))
+    before = plain(words.diagnosis_page(seen, 0, None, 100))
     assert number not in before
-    assert "times" not in plain(words.suspects(seen, 0, None, 100))
+    assert "times" not in plain(words.suspect_lines(seen, 0, None, 100))
     assert words.seen_often(seen, most) == ""
     found = walk.diagnosis.answer(most.id)
     assert found.right is True
-    after = plain(words.lines(seen, -1, found, 100))
+    after = plain(words.diagnosis_page(seen, -1, found, 100))
     assert number in after
     assert " ns" not in after
     assert "in all" not in after
-    said = words.judged(found, seen, walk.chapter, workshop.course)
+    said = words.judged_diagnosis(found, seen, walk.chapter, workshop.course)
     assert said.startswith(f"✓ Right. {cleaned_sentence(most.label)[:-1]} came most often. The machine was emulated")
     assert said.endswith(words.NOT_HERE)
 
@@ -358,7 +362,7 @@ def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
     least = min(seen.suspects, key=lambda one: one.count or 0)
     found = walk.diagnosis.answer(least.id)
     assert found.right is False
-    assert f"; {least.label} came less often." in words.judged(found, seen, walk.chapter, workshop.course)
+    assert f"; {least.label} came less often." in words.judged_diagnosis(found, seen, walk.chapter, workshop.course)
     text = markdown_text(build_report(subject_of(workshop)), {})
     for told in ("The recorded counters", "came most often", "Which cause came most often", "QEMU"):
         assert told in text
@@ -399,7 +403,7 @@ def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: Fake
     assert named.own_load
     found = walk.diagnosis.answer(named.id)
     assert found.right is True
-    assert words.judged(found, seen, walk.chapter, workshop.course).endswith(words.NOT_HERE)
+    assert words.judged_diagnosis(found, seen, walk.chapter, workshop.course).endswith(words.NOT_HERE)
     assert walk.diagnosis.known() == (walk.progress.diagnosis, seen, found)
     assert not walk.diagnosis.asks
     assert not workshop.context.runs.every()

@@ -106,7 +106,7 @@ def test_every_check_of_each_can_be_explained(looked: Look, name: str) -> None:
     checkup = looked(name)
     assert [one.id for one in checkup.checks] == [one.id for one in registry.tunables()]
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
-        text = written(status.page(check, explain_check(tunable, check, checkup.host), True, 80))
+        text = written(status.check_page(check, explain_check(tunable, check, checkup.host), True, 80))
         assert tunable.id in text, tunable.id
         assert all(line.isprintable() for line in text.split("\n")), tunable.id
 

@@ -25,7 +25,7 @@ from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import UNSTEADY
 from jitter_workshop.model.session import ALONE, ChapterProgress, Guess, HuntOutcome
-from jitter_workshop.presenter.report_preview import rest
+from jitter_workshop.presenter.report_preview import preview_sections
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.sections import sections
 from jitter_workshop.session import history
@@ -283,7 +283,7 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
     assert f'id="chart-{number}"' in page
     assert f"](x-chart-{number}.svg)" in text
     assert written[f"x-chart-{number}.svg"].startswith(b"<svg")
-    lines = [line.plain for line in rest(document, 80)]
+    lines = [line.plain for line in preview_sections(document, 80)]
     for form in (page, text, "\n".join(lines)):
         assert "our lab03" in form
         for cluster in whole.clusters:

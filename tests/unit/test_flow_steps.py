@@ -22,7 +22,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.plain.views import loop_line
-from jitter_workshop.presenter.course.path import marks as signs
+from jitter_workshop.presenter.course.path import progress_signs as signs
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import madeup
 from tests.fakes import short_course

@@ -133,11 +133,11 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     assert [(one.kind, one.name) for one in marked if one.own_load] == [("task", "unbound")]
     assert not any(one.own_load for one in of_trace(report(*causes)).suspects)
     seen = of_trace(report(*causes), "unbound")
-    shown = [line.plain for line in words.suspects(seen, -1, None, 74)]
+    shown = [line.plain for line in words.suspect_lines(seen, -1, None, 74)]
     assert not any(OWN_SIGN in line or words.OWN_LOAD in line for line in shown), "the mark would show the answer"
     answered = judge_diagnosis(seen, "irq:unbound")
     for width in (44, 60, 120):
-        rows = [line.plain for line in words.suspects(seen, -1, answered, width)]
+        rows = [line.plain for line in words.suspect_lines(seen, -1, answered, width)]
         assert sum(f"task unbound {OWN_SIGN} " in row for row in rows) == 1
         assert rows[-1].strip() == f"{OWN_SIGN} {words.OWN_LOAD}"
         assert rows[1].count("█") >= 4, "the mark takes no room from the bars"
@@ -148,7 +148,7 @@ def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
         seen = of_counters(dataclasses.replace(counted(waited_ns=5_000), noise=load))
         assert [one.kind for one in seen.suspects if one.own_load] == ([TASKS] if among else [])
         shown = " ".join(
-            line.plain for line in words.suspects(seen, -1, judge_diagnosis(seen, seen.suspects[0].id), 80)
+            line.plain for line in words.suspect_lines(seen, -1, judge_diagnosis(seen, seen.suspects[0].id), 80)
         )
         assert (f"{OWN_SIGN} {words.OWN_LOAD} is among them" in shown) is among
     assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
@@ -339,7 +339,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     other = judge_diagnosis(seen, "task:python")
     assert other is not None
     assert other.right is False
-    said = words.judged(found, seen, chapter("workqueues"), COURSE)
+    said = words.judged_diagnosis(found, seen, chapter("workqueues"), COURSE)
     took = "took the most time: 95.8 ms" if nameless else "(wakes a task here) took the most time: 105 ms"
     assert said.startswith(
         "✓ Counts as right: it is not the largest cause, but the same event. Function call from anoth"
@@ -349,7 +349,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert "was seen in 6,699 stalls, and work flush_to_ldisc in 6,746. " in said
     assert said.endswith("The change of this chapter acts on this cause.")
     assert "counts as right" in words.several_right(seen, found)
-    rows = [line.plain for line in words.suspects(seen, -1, found, 100)]
+    rows = [line.plain for line in words.suspect_lines(seen, -1, found, 100)]
     assert sum("✓ work flush" in row or "✓ function call" in row for row in rows) == 2
     assert "; it is the same event and took 9 ns" in took_most("a", 99, 1.0, "it", 9, right=True)
     assert "; it took 95 ns" in took_most("a", 99, 1.0, "it", 95, right=True)
@@ -361,10 +361,12 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
         by_worker = judge_diagnosis(worked, "task:kworker/u")
         assert by_worker is not None
         assert by_worker.right is right
-        assert "work flush_to_ldisc in 6,746" in words.judged(by_worker, worked, chapter("workqueues"), COURSE)
+        assert "work flush_to_ldisc in 6,746" in words.judged_diagnosis(
+            by_worker, worked, chapter("workqueues"), COURSE
+        )
     named = judge_diagnosis(seen, "vector:call_function_single")
     assert named is not None
-    said = words.judged(named, seen, chapter("workqueues"), COURSE)
+    said = words.judged_diagnosis(named, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✓ Right. Function call from another CPU")
     assert said.endswith("acts on this cause.")
 
@@ -414,7 +416,7 @@ def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(s
     found = judge_diagnosis(seen, "workqueue:flush_to_ldisc")
     assert found is not None
     assert found.right is False
-    said = words.judged(found, seen, chapter("workqueues"), COURSE)
+    said = words.judged_diagnosis(found, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✗ Not this one. Function call from another CPU ")
     assert said.endswith("To stop such calls, keep the woken task or work item off this CPU.")
 

@@ -27,7 +27,7 @@ from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack_events
 from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
-from jitter_workshop.presenter.runs.watch import page, progress
+from jitter_workshop.presenter.runs.watch import watch_page, watch_progress_line
 from jitter_workshop.session.watches import read_journal
 from tests import reportschema
 from tests.perfettoread import read
@@ -332,10 +332,10 @@ def test_the_page(width: int) -> None:
         "id", "spin", cpu=1, started_s=1e9, duration_ns=3_620_000_000_000, ended_by="a signal (SIGINT)"
     )
     report = dataclasses.replace(report_of_watch(subject, tally), verdict="rejected", reason="12 stalls")
-    lines = [line.plain for line in page(report, width)]
+    lines = [line.plain for line in watch_page(report, width)]
     whole = "\n".join(lines)
     assert "\x1b" not in whole
     assert max(len(line) for line in lines) <= min(width, 100)
     for words in ("Watched 1 h", "20 s between blocks", "Rejected: 12 stalls", "SIGINT", "HOW OFTEN", "50 µs"):
         assert words in " ".join(whole.split())
-    assert "worst 50 µs" in progress(report)
+    assert "worst 50 µs" in watch_progress_line(report)

@@ -14,7 +14,14 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.session import ChapterProgress, HandWork
 from jitter_workshop.model.walk import ApplyView
 from jitter_workshop.presenter.host import changes
-from jitter_workshop.presenter.host.by_hand import changed, guarded, said, still_made, was_it_you, watched
+from jitter_workshop.presenter.host.by_hand import (
+    by_hand_sentence,
+    by_hand_step_lines,
+    changed,
+    guarded,
+    still_made,
+    was_it_you,
+)
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
 
@@ -54,7 +61,7 @@ def tasks(*states: HandState) -> ByHandView:
     ],
 )
 def test_how_far_the_learner_is(seen: ByHandView, told: str) -> None:
-    assert said(seen) == told
+    assert by_hand_sentence(seen) == told
 
 
 def test_the_page_tells_how_each_write_by_hand_is_restored() -> None:
@@ -90,19 +97,19 @@ def test_only_changed_lines_are_told_again() -> None:
 )
 def test_the_moves_of_many_tasks_are_one_line(states: tuple[HandState, ...], sign: str, told: str) -> None:
     seen = tasks(*states)
-    text = [line.plain for line in watched(seen, 100)]
+    text = [line.plain for line in by_hand_step_lines(seen, 100)]
     assert sum("for task in" in line for line in text) == 1
     assert any(line.startswith(f" {sign}") for line in text)
     assert told in "\n".join(text)
     assert told in "\n".join(line.plain for line in changed(of(), seen, 100))
     # A task that has ended is not one that was moved.
-    assert said(tasks("gone", "missing")) == "The write is not made yet: missing."
+    assert by_hand_sentence(tasks("gone", "missing")) == "The write is not made yet: missing."
 
 
 @given(st.lists(st.sampled_from(STATES), min_size=1, max_size=8), st.integers(40, 160))
 def test_every_write_has_its_line_and_the_next_one_an_arrow(states: list[HandState], width: int) -> None:
     seen = view(*states)
-    lines = [line.plain for line in watched(seen, width)]
+    lines = [line.plain for line in by_hand_step_lines(seen, width)]
     assert max(map(len, lines)) <= width
     for write in seen.writes:
         assert write.command.split("> ")[1][-12:] in "".join(line.strip().rstrip("\\").rstrip() for line in lines)
@@ -112,7 +119,7 @@ def test_every_write_has_its_line_and_the_next_one_an_arrow(states: list[HandSta
 
 def test_a_value_of_the_host_cannot_reach_the_terminal() -> None:
     seen = of(dataclasses.replace(one(1, "wrong", "7\x1b[31m"), command="echo \x1b[2J > /tmp/x"))
-    assert "\x1b" not in "\n".join(line.plain for line in watched(seen, 80))
+    assert "\x1b" not in "\n".join(line.plain for line in by_hand_step_lines(seen, 80))
     assert "\x1b" not in "\n".join(line.plain for line in changed(of(), seen, 80))
 
 
@@ -133,6 +140,6 @@ def test_a_write_that_was_never_typed_is_not_called_refused() -> None:
     rest = (("/proc/sys/vm/stat_interval", "not made yet"),)
     for by_hand, title in ((True, "NOT MADE AS PLANNED"), (False, "REFUSED")):
         made = ApplyView(1, rest, False, False, "Made.", by_hand=by_hand)
-        lines = [line.plain for line in changes.of_step(made, (), 80)]
+        lines = [line.plain for line in changes.applied_step_lines(made, (), 80)]
         assert title in lines
         assert ("REFUSED" in lines) != by_hand

@@ -24,7 +24,15 @@ from jitter_workshop.model.evidence import (
 )
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
+from jitter_workshop.presenter.runs.causes import (
+    REST,
+    SHADES,
+    causes_head,
+    recording_commands,
+    stall_bar,
+    stall_page,
+    stall_report_lines,
+)
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import (
     NONE_LATE,
@@ -42,7 +50,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"
 
 
 def render(report: EvidenceReport, label: str = "", width: int = 80, colour: bool = False) -> str:
-    return written(explained(report, width, label), colour)
+    return written(stall_report_lines(report, width, label), colour)
 
 
 def made(events: list[TraceEvent], windows: list[tuple[int, int]], **rest: object) -> EvidenceReport:
@@ -140,7 +148,7 @@ def test_events_that_did_not_fit_are_a_warning_where_they_touch_much_time(
     unknown_ns: int | None, mark: str, style: str
 ) -> None:
     report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
-    lines = list(head(replace(report, unknown_ns=unknown_ns, measured_ns=1_000_000), 100))
+    lines = list(causes_head(replace(report, unknown_ns=unknown_ns, measured_ns=1_000_000), 100))
     line = next(line for line in lines if "did not report" in line.plain)
     assert line.plain.startswith(f"{mark}Once the kernel did not report that task other left the CPU.")
     assert str(line.style) == style
@@ -311,7 +319,7 @@ def test_any_report_fits_its_columns(seed: int, windows: list[tuple[int, int]]) 
     report = made(block(250, cpus=(1,), seed=seed), [(start, start + length) for start, length in windows])
     for width in (60, 80, 160):
         lines = render(report, "label", width).split("\n")
-        commands = by_hand((1,))
+        commands = recording_commands((1,))
         assert all(len(line) <= max(width, 60) for line in lines if line.strip() not in commands)
 
 
@@ -322,5 +330,5 @@ def test_colour_is_only_where_it_was_asked_for() -> None:
 
 
 def test_the_commands_for_many_cpus() -> None:
-    assert by_hand(()) == ()
-    assert any("-M 100000002 " in line for line in by_hand((1, 32)))
+    assert recording_commands(()) == ()
+    assert any("-M 100000002 " in line for line in recording_commands((1, 32)))

@@ -12,13 +12,13 @@ from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
 from jitter_workshop.presenter.host.changes import (
     GONE_ALREADY,
     OTHERS_MAY_MEASURE,
+    applied_now_text,
     came_back,
     farewell,
-    named,
+    list_ids,
     others_warned,
     restore_result,
     standing_lines,
-    stands,
 )
 from jitter_workshop.presenter.host.plan import apply_command, script_command
 from jitter_workshop.presenter.text.lines import written
@@ -52,13 +52,13 @@ def test_restored_and_left_alone_settings_are_told() -> None:
 
 
 def test_many_ids_are_not_all_named() -> None:
-    assert named(f"id{n}" for n in range(8)).split(", ") == ["id0", "id1", "id2", "id3", "id4", "id5 and 2 more"]
-    assert named(["thp", "governor", "thp"]) == "thp, governor"
+    assert list_ids(f"id{n}" for n in range(8)).split(", ") == ["id0", "id1", "id2", "id3", "id4", "id5 and 2 more"]
+    assert list_ids(["thp", "governor", "thp"]) == "thp, governor"
 
 
 def test_applied_changes_are_told_with_their_counts_and_none_gives_no_text() -> None:
-    assert stands(()) == ""
-    said = stands(("governor", "thp", "governor"))
+    assert applied_now_text(()) == ""
+    said = applied_now_text(("governor", "thp", "governor"))
     assert said.startswith("Applied now: 2 tunables, 3 writes")
     assert said.endswith(" writes (governor, thp)")
 

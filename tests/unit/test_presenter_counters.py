@@ -14,8 +14,8 @@ from jitter_workshop.flow.attribution import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run
-from jitter_workshop.presenter.runs.causes import explained
-from jitter_workshop.presenter.runs.counters import by_hand, level, stalls, to_ask_for
+from jitter_workshop.presenter.runs.causes import stall_report_lines
+from jitter_workshop.presenter.runs.counters import longest_stall_lines, paranoid_level, permitted_commands, to_ask_for
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import time_taken_sentences
 from tests.madecounted import COUNTERS, HOSTILE, fields
@@ -32,8 +32,8 @@ def report(paranoid: int | None = 2, **how: Any) -> CounterReport:
 
 
 def test_the_time_of_a_stall_is_told_with_its_origin() -> None:
-    assert AT in " ".join(written(explained(report(), 80)).split())
-    assert AT in [line.plain for line in stalls(report(), 0, 80)]
+    assert AT in " ".join(written(stall_report_lines(report(), 80)).split())
+    assert AT in [line.plain for line in longest_stall_lines(report(), 0, 80)]
 
 
 def test_no_cause_is_claimed_and_every_null_has_its_reason() -> None:
@@ -55,9 +55,9 @@ def test_figures_are_those_of_the_runs_own_cpus() -> None:
 def test_the_hypervisors_time_is_not_set_against_the_stalls() -> None:
     found = report()
     stolen = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=1_010_000_000) for c in found.cpus))
-    assert "So steal can be longer than the stalls" in " ".join(written(explained(stolen, 80)).split())
+    assert "So steal can be longer than the stalls" in " ".join(written(stall_report_lines(stolen, 80)).split())
     none = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=0) for c in found.cpus))
-    assert "The kernel counts steal" not in written(explained(none, 80))
+    assert "The kernel counts steal" not in written(stall_report_lines(none, 80))
 
 
 def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
@@ -94,7 +94,7 @@ def test_another_cause_is_named_only_if_the_stalls_exceed_the_counted_wait(waite
 
 @given(st.integers(60, 160), st.none() | st.integers(-1, 4), st.none() | st.integers(0, 10**12))
 def test_any_report_fits_its_width_and_has_no_escapes(width: int, paranoid: int | None, waited: int | None) -> None:
-    text = written(explained(report(paranoid, waited_ns=waited), width, HOSTILE))
+    text = written(stall_report_lines(report(paranoid, waited_ns=waited), width, HOSTILE))
     assert text.endswith("\n")
     assert "\x1b" not in text
     assert all(len(line) <= min(width, 100) for line in text.splitlines())
@@ -117,13 +117,13 @@ def test_the_commands_by_hand_follow_the_setting_of_the_host(
     paranoid: int | None, own: bool, counts: bool, whole: bool, ask: bool
 ) -> None:
     found = report(paranoid)
-    commands = [command for command, _ in by_hand(found)]
+    commands = [command for command, _ in permitted_commands(found)]
     assert "schedstat" in commands[0]
     assert any("--switch-events" in c and " -p " in c for c in commands) is own
     assert any(c.startswith("perf stat") for c in commands) is counts
     assert any("-C 1" in c for c in commands) is whole
     assert any("sysctl" in command for command, _ in to_ask_for(found)) is ask
-    assert (str(paranoid) in level(found)) is (paranoid is not None)
+    assert (str(paranoid) in paranoid_level(found)) is (paranoid is not None)
 
 
 def test_a_run_with_counters_is_kept_and_an_older_one_is_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import ExplainedStall, Slice
-from jitter_workshop.presenter.course.diagnosis import one_stall, suspects
+from jitter_workshop.presenter.course.diagnosis import one_stall, suspect_lines
 from jitter_workshop.presenter.text.lines import written
 
 
@@ -37,7 +37,7 @@ def test_after_the_answer_the_largest_cause_comes_first() -> None:
     seen = SeenCauses("r", "trace", causes, 9, 1_320, 0)
 
     def names(answered: Diagnosed | None) -> list[str]:
-        return [line.plain.split("task ")[1].split()[0] for line in suspects(seen, -1, answered, 80)[1:4]]
+        return [line.plain.split("task ")[1].split()[0] for line in suspect_lines(seen, -1, answered, 80)[1:4]]
 
     assert names(None) == ["bash", "python", "sh"], "the order must not show the answer"
     assert names(judge_diagnosis(seen, "task:sh")) == ["python", "sh", "bash"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.model.run import Run, Stall
-from jitter_workshop.presenter.runs.fanout import fan_out, percent
+from jitter_workshop.presenter.runs.fanout import fan_out, two_digit_percent
 from jitter_workshop.stats.scale import nice_ns
 from tests import madeup
 
@@ -63,4 +63,4 @@ def test_a_loop_without_messages_shows_shares_alone() -> None:
     [(0.0001, "0.01 %"), (0.000999, "0.1 %"), (0.0952, "9.5 %"), (0.99995, ">99 %"), (1.0, "100 %"), (0.99, "99 %")],
 )
 def test_a_share_is_never_rounded_to_all(share: float, said: str) -> None:
-    assert percent(share) == said
+    assert two_digit_percent(share) == said

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.text.glossary import NONE, Term, explained, found, place, terms
+from jitter_workshop.presenter.text.glossary import NONE, Term, found, index_of_term, term_lines, terms
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WRITTEN = tomllib.loads((REPOSITORY / "assets" / "glossary.toml").read_text())["section"]
@@ -33,10 +33,10 @@ def test_the_terms_of_a_page_come_in_its_order_and_are_whole_words() -> None:
 
 
 def test_each_term_is_explained_once_and_in_the_width() -> None:
-    lines = [line.plain for line in explained("A ring and a knee and a ring", 40)]
+    lines = [line.plain for line in term_lines("A ring and a knee and a ring", 40)]
     assert max(map(len, lines)) <= 40
     assert [line.strip().split(":")[0] for line in lines if line.startswith(("  ring:", "  knee:"))] == ["ring", "knee"]
-    assert NONE in " ".join(line.plain for line in explained("nothing", 100))
+    assert NONE in " ".join(line.plain for line in term_lines("nothing", 100))
 
 
 @given(st.sampled_from([one for one in terms() if one.also]), st.text(st.sampled_from("ab .,\n"), max_size=20))
@@ -77,7 +77,7 @@ def paragraphs() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("term", [one for one in terms() if one.term in INTRODUCED], ids=lambda one: one.term)
 def test_a_term_is_introduced_where_the_course_uses_it_first(term: Term) -> None:
-    where, text = next((where, text) for where, text in paragraphs() if place(term, text) is not None)
+    where, text = next((where, text) for where, text in paragraphs() if index_of_term(term, text) is not None)
     assert INTRODUCED[term.term] in text, f"{where}: {text}"
 
 

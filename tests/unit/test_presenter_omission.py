@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.runs.omission import few_sent, left_out, warning
-from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
 
@@ -56,7 +56,7 @@ def test_of_two_runs_the_warning_says_which() -> None:
 
 def test_the_whole_result_of_a_run_has_the_warning_before_the_latencies() -> None:
     run = sent(87)
-    lines = [line.plain for line in result(run, 80)]
+    lines = [line.plain for line in run_result_lines(run, 80)]
     at = next(place for place, line in enumerate(lines) if line.startswith("Only 9 % of the planned"))
     assert at < next(place for place, line in enumerate(lines) if "count" in line)
     assert lines[at] == few_sent((KnownRun(run),), 80)[0].plain

@@ -14,7 +14,7 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.runs.curves import curve_rows, percentile_table
-from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.sample_size import standings
@@ -59,7 +59,7 @@ def test_every_table_says_the_same(run: Any) -> None:
     published = PercentileCurve("laptop", (CurvePoint(0.0, 168, True), CurvePoint(100.0, 900, False)), 0, "2015")
     shown = [RunCurve("x", "mine", curve, run), RunCurve("y", "laptop", published, None)]
     screen = [line.plain for line in percentile_table(shown, 80)]
-    for lines in (written(result(run, 80)).splitlines(), screen):
+    for lines in (written(run_result_lines(run, 80)).splitlines(), screen):
         (marked,) = [line for line in lines if "99.9 " in line or line.strip().startswith("p99.9 ")]
         assert "50 µs ~" in marked
         assert any("fewer than ten distinct stalls beyond this value" in line for line in lines)
@@ -79,7 +79,7 @@ def test_the_meaning_of_a_mark_stands_before_the_mark_and_is_never_cut(run: Any)
 
 
 def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
-    text = written(result(dataclasses.replace(make_run([[100] * 5])[0], histograms={}), 80))
+    text = written(run_result_lines(dataclasses.replace(make_run([[100] * 5])[0], histograms={}), 80))
     assert "·  fewer" not in text
     nothing = RunCurve("y", "laptop", PercentileCurve("laptop", (), 0, "2015"), None)
     assert curve_rows([nothing]).beside == ""

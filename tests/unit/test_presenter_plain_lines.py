@@ -18,7 +18,7 @@ from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.presenter.course.path import row_told, subject_told
 from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
-from jitter_workshop.presenter.host.status import facts as facts_view
+from jitter_workshop.presenter.host.status import fact_lines as facts_view
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose

@@ -14,7 +14,7 @@ from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.course.chapter import settings_compared
 from jitter_workshop.presenter.host.changes import restored_lines, with_values
-from jitter_workshop.presenter.host.plan import line_by_line, of_host, of_step, shown_value, value_told
+from jitter_workshop.presenter.host.plan import of_host, plain_plan_lines, plan_step_lines, shown_value, value_told
 from jitter_workshop.presenter.text.lines import Lines, written
 
 WORDS = st.text(max_size=60)
@@ -26,7 +26,7 @@ def plain(lines: Lines) -> list[str]:
 
 
 def plan_lines(plan: PlanView, width: int) -> list[str]:
-    return plain(line_by_line(plan, width))
+    return plain(plain_plan_lines(plan, width))
 
 
 def told_restored(result: RestoreResult, width: int) -> list[str]:
@@ -41,10 +41,10 @@ def change(n: int = 1, **fields: str) -> Change:
 def test_a_plan_that_binds_threads_counts_system_calls() -> None:
     call = Change(1, PLACEMENT, "sched_setaffinity(producer)", "any (0-1)", "0", "run", "low", "")
     view = PlanView((call, dataclasses.replace(call, n=2)), 0, "No file is written.")
-    shown = "\n".join(line.plain for line in of_step(view, (), False, 76))
+    shown = "\n".join(line.plain for line in plan_step_lines(view, (), False, 76))
     assert "2 system calls" in shown
     assert "write" not in shown.replace("No file is written", "").replace("WHAT WOULD BE DONE", "")
-    assert "2 system calls." in "\n".join(line.plain for line in line_by_line(view, 76))
+    assert "2 system calls." in "\n".join(line.plain for line in plain_plan_lines(view, 76))
 
 
 @given(WORDS, WORDS, WORDS, WIDTHS)
@@ -117,7 +117,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
             for n in range(50, 60)
         ),
     )
-    lines = [line.plain for line in of_step(PlanView(changes, 3, "All."), (), True, width)]
+    lines = [line.plain for line in plan_step_lines(PlanView(changes, 3, "All."), (), True, width)]
     assert max(map(len, lines)) <= width
     first = " ".join(" ".join(lines[:21]).split())
     assert "53 writes in 3 files. All of them are listed below." in first
@@ -129,7 +129,7 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     for one in changes:
         assert any(one.path in line for line in lines[below:]), one
         assert one.why in " ".join(" ".join(lines[below:]).split())
-    short = [line.plain for line in of_step(PlanView(isolation(3), 3, "All."), (), True, width)]
+    short = [line.plain for line in plan_step_lines(PlanView(isolation(3), 3, "All."), (), True, width)]
     assert "EVERY WRITE, IN ITS ORDER" not in short
     assert any("in this order." in line for line in short)
 

@@ -26,7 +26,7 @@ from jitter_workshop.model.program import (
     Waker,
 )
 from jitter_workshop.presenter.runs import program as words
-from jitter_workshop.presenter.runs.program import explained
+from jitter_workshop.presenter.runs.program import program_report_lines
 from jitter_workshop.presenter.text.lines import written
 from tests import reportschema
 
@@ -94,7 +94,7 @@ COUNTED = dataclasses.replace(
 
 
 def text(report: ProgramReport, width: int = 100) -> str:
-    return written(explained(report, width))
+    return written(program_report_lines(report, width))
 
 
 def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
@@ -198,17 +198,17 @@ def test_a_program_without_long_waits_has_a_sentence_of_its_own() -> None:
 
 
 def test_the_same_by_hand_names_the_process() -> None:
-    assert any(line.startswith("perf sched timehist -p 7 ") for line in words.by_hand(TRACED))
+    assert any(line.startswith("perf sched timehist -p 7 ") for line in words.program_commands(TRACED))
     group = dataclasses.replace(TRACED, target=Target("cgroup", "/g", None))
-    assert (words.by_hand(group), list(words.by_hand_lines(group, 80))) == ((), [])
+    assert (words.program_commands(group), list(words.program_command_lines(group, 80))) == ((), [])
 
 
 def test_processes_are_listed_with_name_user_cpu_and_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     now = datetime.datetime(2026, 3, 2, 12, tzinfo=datetime.UTC)
-    assert words.since("2026-03-02T09:30:00+00:00", now) == f"{now.astimezone().replace(hour=9, minute=30):%H:%M}"
-    assert words.since("2026-03-01T09:30:00+00:00", now) == "2026-03-01"
-    assert words.since("no time", now) == "–"
+    assert words.begun_text("2026-03-02T09:30:00+00:00", now) == f"{now.astimezone().replace(hour=9, minute=30):%H:%M}"
+    assert words.begun_text("2026-03-01T09:30:00+00:00", now) == "2026-03-01"
+    assert words.begun_text("no time", now) == "–"
     found = [
         ProcessSeen(7, 1, EVIL, "root", 99.6, "2026-03-01T09:30:00+00:00"),
         ProcessSeen(1234, 2, "", "a\x1b[31mb", 0.2, ""),

@@ -21,15 +21,15 @@ HOSTILE = "thp=\x1b[31mred\u202e\n<b>"
 
 
 def verdict(proof: Proof, width: int = 80, colour: bool = False) -> str:
-    return written(proof_view.verdict(proof, width), colour)
+    return written(proof_view.proof_verdict_lines(proof, width), colour)
 
 
 def listed(proofs: Sequence[Proof], width: int = 80) -> str:
-    return written(proof_view.listed(proofs, width))
+    return written(proof_view.proof_list_lines(proofs, width))
 
 
 def cost(planned: ProofPlan, width: int = 80) -> str:
-    return written(proof_view.cost(planned, width))
+    return written(proof_view.proof_cost_lines(planned, width))
 
 
 def plan(**changed: object) -> ProofPlan:
@@ -68,7 +68,7 @@ def test_a_headline_says_where_most_runs_were_disturbed(disturbed: int, said: st
         assert ("disturbed by other tasks)." in text) == bool(said)
     page = html.html_page(dataclasses.replace(madereports.bare(), proofs=(proof,)), None)
     assert ("disturbed by other tasks" in page) == bool(said)
-    assert ("disturbed by other tasks" in proof_view.remembered(proof)) == bool(said)
+    assert ("disturbed by other tasks" in proof_view.earlier_proof_text(proof)) == bool(said)
 
 
 def test_a_proof_without_an_effect_is_not_proven() -> None:

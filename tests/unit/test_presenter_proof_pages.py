@@ -28,7 +28,7 @@ def plain(lines: views.Lines, width: int) -> str:
 
 @WIDTHS
 def test_the_cost(width: int) -> None:
-    text = " ".join(plain(views.cost(PLAN, width, (10, 20, 40), 1), width).split())
+    text = " ".join(plain(views.proof_cost_lines(PLAN, width, (10, 20, 40), 1), width).split())
     assert "10 rounds are 20 runs of ring, 5 s each: about 2 min 50 s." in text
     assert "▸ 2 20 rounds" in text
     assert "sched_setaffinity(producer)" in text
@@ -38,7 +38,7 @@ def test_the_cost(width: int) -> None:
 def test_the_writes_of_settings_are_counted_and_shown() -> None:
     change = Change(1, "thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "never", "runtime", "low", "why")
     plan = dataclasses.replace(PLAN, subject="thp=never", changes=(change,))
-    text = " ".join(plain(views.cost(plan, 78, (10,)), 78).split())
+    text = " ".join(plain(views.proof_cost_lines(plan, 78, (10,)), 78).split())
     assert "1 tunable, 1 write" in text
     assert "kill this program" in text
     assert "always → never" in text
@@ -73,7 +73,7 @@ def test_any_ratios_are_drawn(ratios: list[float | None], height: int) -> None:
 @pytest.mark.parametrize(("ratio", "verdict"), [(0.05, "lower"), (20.0, "higher"), (1.0, "cannot tell")])
 def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
     proof = proof_of(make_rounds(5, ratio=ratio))
-    text = plain(views.verdict(proof, width), width)
+    text = plain(views.proof_verdict_lines(proof, width), width)
     assert text.startswith("Not proven: " if verdict == "cannot tell" else "Proven: ")
     assert verdict in text
     assert "Worst seen" in text
@@ -84,21 +84,21 @@ def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
 
 
 def test_the_page_of_a_proof_without_stalls_or_with_few_rounds() -> None:
-    quiet = plain(views.verdict(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
+    quiet = plain(views.proof_verdict_lines(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
     assert "none without and none with" in quiet
-    few = plain(views.verdict(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
+    few = plain(views.proof_verdict_lines(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "The proof ended after 4 of 10 rounds." in few
     assert "This proof has 4, so it gives only figures" in few
     assert "EACH LINE" not in few
     none = proof_of([], planned=10, complete=False, stopped="stopped [red]by hand[/]")
-    assert "Not proven: no round was finished" in plain(views.verdict(none, 78), 78)
-    assert "[red]by hand[/]" in plain(views.verdict(none, 78), 78)
+    assert "Not proven: no round was finished" in plain(views.proof_verdict_lines(none, 78), 78)
+    assert "[red]by hand[/]" in plain(views.proof_verdict_lines(none, 78), 78)
 
 
 def test_a_change_that_was_not_restored_is_loud() -> None:
     left = LeftAlone("thp", "/sys/\x1b[31mx", "never", "always", "somebody changed it")
     proof = proof_of(make_rounds(5), subject="thp=never", restored=False, left_alone=(left,))
-    text = plain(views.verdict(proof, 78), 78)
+    text = plain(views.proof_verdict_lines(proof, 78), 78)
     assert "! NOT EVERYTHING IS RESTORED (thp): 'jitter-workshop restore' tries" in text
     assert "\x1b" not in text
 
@@ -109,7 +109,7 @@ def test_a_change_that_was_not_restored_is_loud() -> None:
 )
 def test_the_rounds_that_can_be_chosen(proof: Proof | None, asked: int | None) -> None:
     assert views.asked_for(proof) == asked
-    assert views.choices(proof) == ((10, 20, 40) if asked is None else (10, 20, asked, 40))
+    assert views.round_choices(proof) == ((10, 20, 40) if asked is None else (10, 20, asked, 40))
 
 
 def test_a_proof_tells_the_time_when_it_was_made() -> None:

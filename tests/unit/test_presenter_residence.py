@@ -19,7 +19,7 @@ from jitter_workshop.model.evidence import (
     ThreadOnCpu,
 )
 from jitter_workshop.model.palette import CAUSES, PALETTES, Palette
-from jitter_workshop.presenter.runs.causes import SHADES, coloured, focused, offered, ran_there
+from jitter_workshop.presenter.runs.causes import SHADES, causes_offer, coloured, focused, ran_there
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = QuietCpus(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")
@@ -80,9 +80,9 @@ def test_hostile_names_stay_on_their_line(width: int, focus: tuple[str, ...]) ->
 
 
 def test_the_key_v_is_described_in_words_of_the_chapter() -> None:
-    assert offered(("stalls",), traced=True) == "v shows what took the time, by the kernel's trace."
-    assert "other than your thread" in offered(("left", "switches"), traced=True)
-    assert "needs one more run" in offered(("residence",), traced=False)
+    assert causes_offer(("stalls",), traced=True) == "v shows what took the time, by the kernel's trace."
+    assert "other than your thread" in causes_offer(("left", "switches"), traced=True)
+    assert "needs one more run" in causes_offer(("residence",), traced=False)
     assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
 
 

@@ -32,7 +32,7 @@ def kept(run: Run, session: str, traced: bool, named: bool = False) -> str:
 
 
 def flat(run: Run) -> str:
-    return " ".join(written(run_view.result(run, 80)).split())
+    return " ".join(written(run_view.run_result_lines(run, 80)).split())
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_deviations_from_the_request_are_told_at_once() -> None:
     ],
 )
 def test_why_a_run_is_judged_by_a_percentile_follows_the_percentile(workload: str, tail: str, said: str) -> None:
-    assert run_view.judged_by(workload, tail, 0).startswith(said)
+    assert run_view.judging_percentile(workload, tail, 0).startswith(said)
 
 
 def test_the_percentile_that_judges_is_named_with_its_clock_where_it_is_not_transit() -> None:
     said = "p99 from the due time: 1,000 messages a second take longer"
-    assert run_view.judged_by("ring", "99", 0, from_due_time=True).startswith(said)
+    assert run_view.judging_percentile("ring", "99", 0, from_due_time=True).startswith(said)
     lines = run_view.about_to_measure(MeasureRequest(), False, 120, asked="99", from_due_time=True)
     assert said in " ".join(line.plain for line in lines)

@@ -9,7 +9,12 @@ from jitter_workshop.model.change import LeftAlone, Skipped
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import ReportedScreening
 from jitter_workshop.model.screening import Screening, ScreeningPlan
-from jitter_workshop.presenter.proofs.screening import cost, listed, restored, shown
+from jitter_workshop.presenter.proofs.screening import (
+    screening_cost_lines,
+    screening_lines,
+    screening_list_lines,
+    screening_restored,
+)
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.screening_words import screening_sentence
@@ -38,7 +43,7 @@ def reported(screening: Screening) -> ReportedScreening:
 
 
 def text_of(screening: Screening, width: int = 100) -> str:
-    return written(shown(screening, width))
+    return written(screening_lines(screening, width))
 
 
 def test_the_settings_that_matter_come_first_with_their_intervals_on_one_axis() -> None:
@@ -92,7 +97,7 @@ def test_the_cost_names_runs_time_and_the_price_of_one_at_a_time() -> None:
         left_out=(Skipped("smt", "it takes CPUs offline"),),
         done=8,
     )
-    told = " ".join(written(cost(plan, 100)).split())
+    told = " ".join(written(screening_cost_lines(plan, 100)).split())
     assert "First 40 runs choose 4 settings" in told
     assert "Together 104 runs of ring, 5 s each: about 13 min" in told
     assert "would take 380 runs; this screening takes 104, 27 %" in told
@@ -101,10 +106,10 @@ def test_the_cost_names_runs_time_and_the_price_of_one_at_a_time() -> None:
 
 
 def test_a_list_has_the_result_of_each() -> None:
-    told = " ".join(written(listed((made(), blank(9, 1)), 100)).split())
+    told = " ".join(written(screening_list_lines((made(), blank(9, 1)), 100)).split())
     assert "move stalls over" in told
     assert "Nothing can be told yet" in told
-    assert written(listed((), 80)).startswith("No screening")
+    assert written(screening_list_lines((), 80)).startswith("No screening")
 
 
 def test_a_setting_that_another_program_changed_is_named_on_the_screen_and_in_the_report() -> None:
@@ -116,7 +121,7 @@ def test_a_setting_that_another_program_changed_is_named_on_the_screen_and_in_th
         assert "changed since" in text
         assert "/sys/thp" in text
     lost = dataclasses.replace(screening, restored=False, ended_at="2026-01-01T00:00:00Z")
-    assert restored(lost).startswith("NOT EVERYTHING IS RESTORED (thp)")
+    assert screening_restored(lost).startswith("NOT EVERYTHING IS RESTORED (thp)")
 
 
 def test_a_report_has_its_result_its_table_and_no_claim_of_a_proof() -> None:

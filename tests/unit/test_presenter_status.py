@@ -14,7 +14,7 @@ from jitter_workshop.flow.host_ops.host_status import StatusHead
 from jitter_workshop.model.status import Assessment, SettingDrift
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import Fact
-from jitter_workshop.presenter.host.status import facts, table
+from jitter_workshop.presenter.host.status import check_table, fact_lines
 from jitter_workshop.presenter.text.lines import Output, wrap, written
 from jitter_workshop.report.formats import prometheus
 
@@ -23,7 +23,7 @@ ESCAPE = re.compile(r"\x1b\[[\d;]+m")
 
 
 def render(page: StatusHead, groups: Any, width: int, colour: bool = False, *, brief: bool = True) -> str:
-    return written(table("lab03 · Linux 6.12", page, groups, width, brief=brief), colour)
+    return written(check_table("lab03 · Linux 6.12", page, groups, width, brief=brief), colour)
 
 
 def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessment:
@@ -219,7 +219,7 @@ def test_labels_are_escaped() -> None:
 @pytest.mark.parametrize("width", [34, 58, 100])
 def test_a_long_title_of_a_fact_is_not_cut(width: int) -> None:
     found = [Fact("Update of memory statistics", "can be better: 1 → 10 s", "a worker"), Fact("Load", "0.10", "few")]
-    lines = [line.plain for line in facts(found, width)]
+    lines = [line.plain for line in fact_lines(found, width)]
     assert max(map(len, lines)) <= width
     told = [line for line in lines if "Update of memory statistics" in line]
     assert len(told) == 1

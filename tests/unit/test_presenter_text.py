@@ -18,9 +18,9 @@ from jitter_workshop.model.run import Block, Progress
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
-from jitter_workshop.presenter.runs.effect import headline_so_far, so_far
-from jitter_workshop.presenter.runs.run import progress
-from jitter_workshop.presenter.text.lines import bar, table, wrap
+from jitter_workshop.presenter.runs.effect import headline_so_far, unfinished_line
+from jitter_workshop.presenter.runs.run import run_progress_lines
+from jitter_workshop.presenter.text.lines import bar_of_value, table_lines, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import ratio_text, times_told
@@ -57,13 +57,13 @@ def test_rich_and_textual_markup_is_text() -> None:
 @given(st.lists(st.lists(st.text(max_size=30), min_size=3, max_size=3), min_size=1, max_size=5), st.integers(30, 90))
 def test_tables_fit_and_align(rows: list[list[str]], width: int) -> None:
     clean_rows = [["".join(c for c in cell if c.isprintable()) for cell in row] for row in rows]
-    for line in table(clean_rows, right=(1, 2), width=width):
+    for line in table_lines(clean_rows, right=(1, 2), width=width):
         assert line.cell_len <= width
 
 
 @given(st.floats(0, 1e12), st.floats(1e-3, 1e12), st.integers(1, 60))
 def test_bars_stay_in_their_room(value: float, largest: float, width: int) -> None:
-    drawn = bar(value, largest, width)
+    drawn = bar_of_value(value, largest, width)
     assert cell_len(drawn) <= width
     assert bool(drawn) == (value > 0)
 
@@ -137,7 +137,7 @@ def test_progress_fits_its_width(
 ) -> None:
     block = Block(0, 0, 1, 1, p50, p99, p999, worst, stalls)
     now = Progress(block, total - 1, total, PercentileCurve("", (), 0), left, 10_000)
-    lines = progress(now, "", False, width)
+    lines = run_progress_lines(now, "", False, width)
     assert all(line.cell_len <= width for line in lines)
     assert lines[0].plain.endswith(f"block {total - 1} of {total} · {left:.0f} s left")
     assert lines[1].plain.endswith(f"{many(stalls, 'stall')} over 10 µs")
@@ -145,11 +145,11 @@ def test_progress_fits_its_width(
 
 def test_80_columns_show_the_most_important_figures_of_a_block() -> None:
     block = Block(0, 0, 1, 1, 1_230, 12_300, 123_000, 1_230_000, 12_345)
-    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 78)
+    _, told = run_progress_lines(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 78)
     lead, shown = told.plain[:7], told.plain[7:]
     assert lead == "block: ", "the legend's p50 is of all blocks"
     assert shown.split(" · ") == ["p50 1.23 µs", "p99.9 123 µs", "worst 1.23 ms", "12,345 stalls over 10 µs"]
-    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 100)
+    _, told = run_progress_lines(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 100)
     assert "p99 12.3 µs" in told.plain
 
 
@@ -170,12 +170,12 @@ def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
 def test_a_figure_so_far_tells_the_blocks_that_it_is_from() -> None:
     block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
     now = Progress(block, 14, 80, PercentileCurve("", (), 0), 5, 10_000)
-    (line,) = so_far(now, "ring", "99.9", 78)
+    (line,) = unfinished_line(now, "ring", "99.9", 78)
     assert line.plain.startswith("p99.9 so far: ")
     assert line.plain.endswith(", not firm yet, from 14 of 80 blocks")
-    (before,) = so_far(None, "ring", "99.9", 78)
+    (before,) = unfinished_line(None, "ring", "99.9", 78)
     assert before.plain == "p99.9 so far: no block is done yet"
-    (waiting,) = so_far(None, "ring", "99.9", 78, waits=True)
+    (waiting,) = unfinished_line(None, "ring", "99.9", 78, waits=True)
     assert waiting.plain == "p99.9: the run has not begun"
 
 
@@ -185,13 +185,13 @@ def test_a_figure_so_far_from_the_due_time_is_of_its_own_curve() -> None:
     transit, due = PercentileCurve("", points, 11_000), PercentileCurve("", late, 11_000)
     block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
     now = Progress(block, 40, 80, transit, 5, 10_000, due)
-    (line,) = so_far(now, "ring", "99", 78, from_due_time=True)
+    (line,) = unfinished_line(now, "ring", "99", 78, from_due_time=True)
     assert line.plain == "p99 from the due time so far: 50 ms, from 40 of 80 blocks"
     assert headline_so_far(now, "ring", "99", from_due_time=True) == ("50 ms", "accent")
-    (before,) = so_far(None, "ring", "99", 78, from_due_time=True)
+    (before,) = unfinished_line(None, "ring", "99", 78, from_due_time=True)
     assert before.plain == "p99 from the due time so far: no block is done yet"
     # The figures of the newest block are of transit, and say so beside a curve by another clock.
-    assert progress(now, "", False, 78)[1].plain.startswith("block, transit: p99.9 ")
+    assert run_progress_lines(now, "", False, 78)[1].plain.startswith("block, transit: p99.9 ")
 
 
 @pytest.mark.parametrize(("done", "samples", "firm"), [(40, 11_000, True), (39, 11_000, False), (80, 9_900, False)])
@@ -201,6 +201,6 @@ def test_a_figure_so_far_is_dim_until_it_has_its_samples_and_half_of_the_run(
     points = CurvePoint(0.0, 100, True), CurvePoint(99.9, 9_000, True), CurvePoint(100.0, 9_000, False)
     now = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), done, 80, PercentileCurve("", points, samples), 5, 10_000)
     assert headline_so_far(now, "ring", "99.9") == ("9 µs", "accent" if firm else "dim")
-    (line,) = so_far(now, "ring", "99.9", 78)
+    (line,) = unfinished_line(now, "ring", "99.9", 78)
     assert ("not firm yet" in line.plain) is not firm
     assert headline_so_far(None, "ring", "99.9") == ("", "")

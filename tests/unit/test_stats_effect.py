@@ -49,7 +49,7 @@ def between(before: Run, after: Run, shows: Shows | None = None, asked: str | No
 
 def said(found: Effects, *runs: Run, relation: Relation = "changed", width: int = 100) -> str:
     first, second = runs or (run(), dataclasses.replace(run(), id="another"))
-    return written(effect.compared(found, (KnownRun(first), KnownRun(second)), relation, width).lines)
+    return written(effect.result_of_two_runs(found, (KnownRun(first), KnownRun(second)), relation, width).lines)
 
 
 def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None:
@@ -58,7 +58,7 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert (better.direction, better.lead.name, better.lead.how) == ("better", "stalls of 100 µs and more", "fewer")
     assert better.lead.at_least
     assert "Looks better: stalls of 100 µs and more: 99 → 0 a second, none in the second run." in said(better)
-    assert effect.headline(better) == ("", ""), "how rare they are now is not known"
+    assert effect.large_figure(better) == ("", ""), "how rare they are now is not known"
     worse = between(run(p50=50, p90=900), run(p50=300, p90=100))
     assert worse.lead is not None
     assert worse.but is not None
@@ -66,7 +66,7 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     shown = between(run(preempted=40), run(p90=4_200, preempted=10), Shows("preempted", 3.0))
     assert shown.lead is not None
     assert (shown.lead.name, shown.direction) == ("p90", "worse")
-    assert effect.headline(shown) == ("21×", "bad")
+    assert effect.large_figure(shown) == ("21×", "bad")
 
 
 def test_a_loss_stands_before_the_gain_of_the_chapter_and_is_not_to_be_cut() -> None:
@@ -74,19 +74,19 @@ def test_a_loss_stands_before_the_gain_of_the_chapter_and_is_not_to_be_cut() -> 
     pair = KnownRun(run(preempted=40)), KnownRun(after)
     found = between(*(seen.run for seen in pair), Shows("preempted", 3.0))
     for width in (24, 100):
-        result = effect.compared(found, pair, "changed", width)
+        result = effect.result_of_two_runs(found, pair, "changed", width)
         worse, rest = (
             " ".join(line.plain for line in part) for part in (result.told[: result.uncut], result.told[result.uncut :])
         )
         assert worse.startswith("Looks worse: p90: 200 ns")
         assert rest.startswith("What changed: the thread preempted")
         assert not any(span.style == "bold accent" for line in result.told[result.uncut :] for span in line.spans)
-        verdict = effect.compared(found, pair, "changed", width, Text("Proven: no change."))
+        verdict = effect.result_of_two_runs(found, pair, "changed", width, Text("Proven: no change."))
         kept = " ".join(line.plain for line in verdict.told[: verdict.uncut])
         assert kept.startswith("Proven: no change.")
         assert "p90" in kept
     better = between(run(tail=190_000, preempted=40), run(tail=20_000, preempted=8), Shows("preempted", 3.0))
-    assert effect.compared(better, pair, "changed", 24).uncut == 0
+    assert effect.result_of_two_runs(better, pair, "changed", 24).uncut == 0
 
 
 def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
@@ -101,7 +101,7 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         known = tuple(map(KnownRun, pair))
         assert effect.busier_after(found, known) is doubtful
         assert said(found, *pair).startswith("Perhaps worse: " if doubtful else "Looks worse: ")
-        assert effect.headline(found, runs=known) == (("", "") if doubtful else ("21×", "bad"))
+        assert effect.large_figure(found, runs=known) == (("", "") if doubtful else ("21×", "bad"))
         # The other way round it is a gain, and the load may be what the change keeps away.
         back = between(pair[1], pair[0])
         assert not effect.busier_after(back, known[::-1])
@@ -121,7 +121,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     told = " ".join(said(found, before, after).split())
     assert "Perhaps worse: p90: 200 ns → 4.2 µs" in told
     assert "Interrupt virtio1-req.0 took no time before and 22.5 ms of each second after. The change of" in told
-    assert effect.headline(found) == ("", "")
+    assert effect.large_figure(found) == ("", "")
     back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
     assert effect.of_another_cause(back) is not None
     assert "Perhaps better: " in said(back, after, before)
@@ -159,7 +159,7 @@ def test_a_percentile_that_differs_as_much_within_each_run_may_be_chance() -> No
     told = " ".join(said(alone, *both).split())
     assert "Perhaps better: p50: 30 µs → 100 ns, 300 times shorter." in told
     assert "within each run differ by as much, so the difference" in told
-    assert effect.headline(alone, runs=tuple(map(KnownRun, both))) == ("", "")
+    assert effect.large_figure(alone, runs=tuple(map(KnownRun, both))) == ("", "")
     # The blocks of one run alike, too few blocks, and a span that is smaller than the effect.
     for pair in (
         (both[0], with_blocks(after, *[100] * 5)),
@@ -218,7 +218,7 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
 def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move() -> None:
     found = between(run(preempted=474), run(tail=4_900), Shows("preempted", 3.0))
     assert found.direction == "same"
-    assert effect.headline(found) == ("", "")
+    assert effect.large_figure(found) == ("", "")
     assert said(found) == (
         "What changed: the thread preempted: 474 → 0 a second. No latency figure changed by a factor of 2:\n"
         "p99.9: ~5 µs → ~4.9 µs.\n"
@@ -291,10 +291,10 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert found.lead is not None
     assert (found.lead.name, found.lead.few) == ("p99.9", True)
     assert "Perhaps better: p99.9: ~90 µs → ~20 µs" in said(found)
-    assert effect.headline(found) == ("", "")
+    assert effect.large_figure(found) == ("", "")
     alone = KnownRun(few(run(tail=90_000, worst=95_000)))
-    assert effect.headline(alone) == ("~90 µs", "accent")
-    assert written(effect.measured(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
+    assert effect.large_figure(alone) == ("~90 µs", "accent")
+    assert written(effect.result_of_one_run(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
     assert "may be chance" in said(found)
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
@@ -307,16 +307,18 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
     found, both = between(a, b), (KnownRun(a), KnownRun(dataclasses.replace(b, id="another")))
     verdict = Text("Not proven: p50 cannot be told.", "bold accent")
     for short in (False, True):
-        first, second, *others = effect.compared(found, both, "changed", 200, verdict, short=short).lines
+        first, second, *others = effect.result_of_two_runs(found, both, "changed", 200, verdict, short=short).lines
         assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (
             verdict.plain,
             "bold accent",
         )
         assert second.plain.startswith("These two runs: p50: 30 µs → 100 ns, 300 times shorter.")
         assert "bold" not in " ".join(str(s.style) for line in (second, *others) for s in line.spans)
-    few = effect.compared(found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)").lines
+    few = effect.result_of_two_runs(
+        found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)"
+    ).lines
     assert few[0].plain.startswith("These two runs: Looks better: p50")
-    unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven.").lines)
+    unproven = written(effect.result_of_two_runs(found, both, "changed", 200, "2 runs, not yet proven.").lines)
     assert "These two runs" not in unproven
     assert "2 runs, not yet proven." in unproven
 
@@ -334,14 +336,16 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "In the second run, qemu" in text
     # Beside a task that took much time, the small ones are not told.
     assert " ".join(text.split()).endswith("used 174 % of one CPU's time.")
-    small = effect.compared(none, (KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))), "changed", 400)
+    small = effect.result_of_two_runs(
+        none, (KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))), "changed", 400
+    )
     assert "sshd" not in written([*small.told, *small.caveats])
     assert small.notes[-1].plain == "In the second run, sshd used 3 % of one CPU's time, cron used 2 %."
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert "Luck: nothing was changed." in said(none, relation="alike")
     assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.25." in said(none, relation="alike")
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
-    one = written(effect.measured(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
+    one = written(effect.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
     assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
@@ -375,13 +379,13 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert (found.direction, found.but.name) == ("better", "stalls of 100 µs and more")
     assert not found.but.in_no_more_time
     both = KnownRun(few), KnownRun(dataclasses.replace(many, id="b"))
-    first, second = effect.compared(found, both, "changed", 100).lines
+    first, second = effect.result_of_two_runs(found, both, "changed", 100).lines
     assert str(first.spans[0].style) == "bold good"
     assert second.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
     assert str(second.spans[0].style) == "bold bad"
     # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
     again = between(few, with_stalls(run(), 300, 9e6))
-    quiet = effect.compared(again, both, "changed", 100).lines[1]
+    quiet = effect.result_of_two_runs(again, both, "changed", 100).lines[1]
     assert quiet.plain == (
         "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, though stalls took no more time."
     )
@@ -460,18 +464,18 @@ def test_a_task_that_is_not_the_hidden_noise_is_told_before_the_figure_that_it_m
 def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() -> None:
     loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
     for load in loads:
-        said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
+        said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
         assert said == f"{load.name} used 3.7 % of one CPU's time during the run"
     long = ForeignLoad(1, "x" * 60, 1, 3.7)
-    said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
+    said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
     assert "x… used 3.7 %" in said
 
 
 def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
-    assert effect.disturbed(seen) == "cc1 used 1.4 % of one CPU's time during the run"
+    assert effect.disturbance_clause(seen) == "cc1 used 1.4 % of one CPU's time during the run"
     of_two = KnownRun(dataclasses.replace(seen.run, host={"cpus_online": [0, 1]}))
-    assert effect.disturbed(of_two) == "cc1 used 0.7 % of this host's CPU time during the run"
+    assert effect.disturbance_clause(of_two) == "cc1 used 0.7 % of this host's CPU time during the run"
     assert effect.disturbed_in_full(of_two).endswith(f"CPU time. {effect.UNCOUNTED}")
     came = (("h", 220), ("unbound", 300), ("thief", 50), ("cc1", 9), ("cc1", 8), ("rare", 1))
     visitors = tuple(InterferingTask(1, "task", name, 1, ms * 1_000_000, 1) for name, ms in came)
@@ -479,10 +483,13 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     kept = EvidenceReport(
         1, "r", "trace", 1_000, "mono", 0, 0, (), (), 10**9, residence=Residence((), visitors, (), (), (), proof)
     )
-    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "disturbed by h (22 % of our CPU), cc1 (1.7 %)"
+    assert (
+        effect.disturbance_clause(dataclasses.replace(seen, report=kept))
+        == "disturbed by h (22 % of our CPU), cc1 (1.7 %)"
+    )
     whole = effect.disturbed_in_full(dataclasses.replace(seen, report=kept))
     assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
-    page = written(effect.measured(dataclasses.replace(seen, report=kept), 100))
+    page = written(effect.result_of_one_run(dataclasses.replace(seen, report=kept), 100))
     assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
     assert kept.residence is not None
@@ -490,7 +497,7 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     for visits, told in (((whole,), "50 %"), ((whole, dataclasses.replace(whole, cpu=2)), "100 %")):
         both = dataclasses.replace(kept.residence, visitors=visits, proof=dataclasses.replace(proof, cpus=(1, 2)))
         two = dataclasses.replace(seen, report=dataclasses.replace(kept, residence=both))
-        assert effect.disturbed(two) == f"disturbed by h ({told} of our 2 CPUs)"
+        assert effect.disturbance_clause(two) == f"disturbed by h ({told} of our 2 CPUs)"
 
 
 def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> None:
@@ -515,7 +522,7 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
 @pytest.mark.parametrize(("percent", "told"), [(7.84, "7.8 %"), (99.4, "99 %"), (99.6, "100 %"), (180.2, "180 %")])
 def test_a_share_of_the_host_is_never_a_power_of_ten(percent: float, told: str) -> None:
     made = dataclasses.replace(run(), disturbed=(ForeignLoad(7, "stress", 1, percent),), host={"cpus_online": [0]})
-    assert effect.disturbed(KnownRun(made)) == f"stress used {told} of this host's CPU time during the run"
+    assert effect.disturbance_clause(KnownRun(made)) == f"stress used {told} of this host's CPU time during the run"
 
 
 def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
@@ -527,13 +534,16 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
     )
     assert "Looks" not in told
     both = KnownRun(slow), KnownRun(fast)
-    line = effect.compared(found, both, "strayed", 200).lines[0]
+    line = effect.result_of_two_runs(found, both, "strayed", 200).lines[0]
     assert str(line.spans[0].style) == "bold accent"
     # A proof's verdict stays, and so does the sentence if no figure is left to be told.
-    proven = effect.compared(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
+    proven = effect.result_of_two_runs(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
     assert written(proven.caveats) == "p90 is lower.\n"
     without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=())
-    assert written(effect.compared(without, both, "strayed", 200).lines) == "Between the runs isolation changed.\n"
+    assert (
+        written(effect.result_of_two_runs(without, both, "strayed", 200).lines)
+        == "Between the runs isolation changed.\n"
+    )
 
 
 def test_after_another_setting_changed_no_figure_is_said_of_a_hidden_noise() -> None:
@@ -565,7 +575,9 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     assert why.startswith(
         "There were fewer stalls of 1 ms or more, but p99.9 is longer. The mean length of such a stall was 4 ms → 11 ms"
     )
-    assert why in " ".join(written(effect.compared(effects_of_change(*both), both, "changed", 300).lines).split("\n"))
+    assert why in " ".join(
+        written(effect.result_of_two_runs(effects_of_change(*both), both, "changed", 300).lines).split("\n")
+    )
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")
@@ -609,17 +621,17 @@ def few_were_sent(made: Run, each_ns: float = 30e6) -> Run:
 
 def test_a_run_that_sent_few_of_its_messages_warns_before_its_figures() -> None:
     seen = KnownRun(few_were_sent(run()))
-    told = effect.measured(seen, 400)
+    told = effect.result_of_one_run(seen, 400)
     assert told[0].plain.startswith(warning((seen,)).plain)
     assert told[0].plain.count("p99.9") == 1
-    assert effect.headline(seen) == ("120 ms", "accent")
+    assert effect.large_figure(seen) == ("120 ms", "accent")
     unknown = KnownRun(dataclasses.replace(seen.run, histograms=stalled(run(), 30, 30e6, 5_000).histograms))
-    assert effect.measured(unknown, 400)[0].plain.startswith(f"{warning((unknown,)).plain} p99.9 is ")
-    value, role = effect.headline(unknown)
+    assert effect.result_of_one_run(unknown, 400)[0].plain.startswith(f"{warning((unknown,)).plain} p99.9 is ")
+    value, role = effect.large_figure(unknown)
     assert value.endswith(" ?")
     assert role == "dim"
     # A run that was never stopped for long is only slow.
-    assert "planned" not in written(effect.measured(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
+    assert "planned" not in written(effect.result_of_one_run(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
 
 
 def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -> None:
@@ -631,8 +643,8 @@ def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -
     )
     assert "Looks" not in said(found, before, after)
     assert "Perhaps" in said(found, before, after)
-    assert effect.headline(found, runs=known) == ("", "")
-    proven = effect.compared(found, known, "changed", 400, Text("Proven: better."))
+    assert effect.large_figure(found, runs=known) == ("", "")
+    proven = effect.result_of_two_runs(found, known, "changed", 400, Text("Proven: better."))
     assert proven.told[0].plain == "Proven: better."
     assert proven.caveats[0].plain.startswith("Only 10 % ")
 
@@ -641,39 +653,39 @@ def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time(
     shows, made = Shows("intended-99", 3.0), run(tail=3_000)
     due = madeup.make_run([[50_000_000] * 10_000], block_s=1.0, name=INTENDED)[0].histograms
     seen = KnownRun(dataclasses.replace(made, histograms={**made.histograms, **due}))
-    assert written(effect.measured(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
-    assert effect.headline(seen, "99", from_due_time=True) == ("50 ms", "accent")
+    assert written(effect.result_of_one_run(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
+    assert effect.large_figure(seen, "99", from_due_time=True) == ("50 ms", "accent")
     # A run without this figure has no other one in its place.
-    assert effect.measured(KnownRun(made), 100, shows, "99") == []
-    assert effect.headline(KnownRun(made), "99", from_due_time=True) == ("", "")
+    assert effect.result_of_one_run(KnownRun(made), 100, shows, "99") == []
+    assert effect.large_figure(KnownRun(made), "99", from_due_time=True) == ("", "")
     # This percentile counts the waits that a curve of transit leaves out.
     few = KnownRun(dataclasses.replace(few_were_sent(run()), notes={}))
     assert few.run.histograms[INTENDED].percentiles["99"] is not None
-    assert "without these waits" not in written(effect.measured(few, 400, shows, "99"))
+    assert "without these waits" not in written(effect.result_of_one_run(few, 400, shows, "99"))
 
 
 def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
     found = between(before, after)
     assert said(found, before, after).startswith("What differs: p90: 200 ns → 4.2 µs")
-    assert effect.headline(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
+    assert effect.large_figure(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
 
 
 def test_a_latency_that_a_chapter_is_about_is_no_count() -> None:
     latency = Effect("p99 from the due time", ("53.1 ms", "4.41 ms"), 12.0, "better", "shorter")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
-    told = [line.plain.split("  ")[0].strip() for line in effect.counts([latency, stalls], 80)]
+    told = [line.plain.split("  ")[0].strip() for line in effect.two_run_table([latency, stalls], 80)]
     assert told == ["THE CHAPTER'S FIGURE", latency.name, "COUNTS, A SECOND", stalls.name]
-    assert "before" in effect.counts([latency], 80)[0].plain
-    assert effect.counts([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
+    assert "before" in effect.two_run_table([latency], 80)[0].plain
+    assert effect.two_run_table([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
 
 
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
-    assert effect.counts(found, 80, relation="alike")[0].plain.split() == [
+    assert effect.two_run_table(found, 80, relation="alike")[0].plain.split() == [
         "COUNTS,", "A", "SECOND", "first", "second",
     ]  # fmt: skip
-    assert effect.counts(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
+    assert effect.two_run_table(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
 
 
 def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_largest() -> None:
@@ -686,7 +698,7 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
     tail = Effect("p99.9", ("90 µs", "20 µs"), 4.5, "better", "shorter", sort="latency")
     sure = dataclasses.replace(found, tail=tail)
     assert effect.told_first(sure) is tail
-    assert effect.headline(sure) == ("4.5×", "good")
+    assert effect.large_figure(sure) == ("4.5×", "good")
     assert "Looks better: p99.9: 90 µs → 20 µs, 4.5 times shorter. p50 moved most: 300 times shorter." in said(sure)
     for other in (
         dataclasses.replace(tail, factor=1.9),
@@ -702,13 +714,13 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
 def test_another_percentile_than_the_asked_one_says_why_it_is_told() -> None:
     marked = Effect("p99.9", ("9 µs", "8 µs"), 1.1, "better", "shorter")
     lead = Effect("p90", ("900 ns", "90 ns"), 10.0, "better", "shorter")
-    told = written(effect.beside(Effects(lead, None, lead), marked, 100))
+    told = written(effect.marked_figure_line(Effects(lead, None, lead), marked, 100))
     why, _, marks = told.partition(". ")
     assert why == "p90 differs most"
     assert marks == "The chart marks p99.9: 9 µs → 8 µs, 1.1 times shorter.\n"
-    other = written(effect.beside(Effects(lead, None, marked), marked, 100))
+    other = written(effect.marked_figure_line(Effects(lead, None, marked), marked, 100))
     assert other.startswith("The chart marks"), "the figure that leads is not the largest"
-    assert effect.beside(Effects(marked, None, marked), marked, 100) == []
+    assert effect.marked_figure_line(Effects(marked, None, marked), marked, 100) == []
 
 
 def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
@@ -716,8 +728,8 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
     cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")
     luck: list[Relation] = ["alike", "hunted", "unsteady"]
     for relation in luck:
-        assert not effect.counts([fewer], 80, relation=relation)[1].spans
-    stalls, preempted = effect.counts([fewer, cause], 80)[1:]
+        assert not effect.two_run_table([fewer], 80, relation=relation)[1].spans
+    stalls, preempted = effect.two_run_table([fewer, cause], 80)[1:]
     assert stalls.plain.endswith("12× fewer")
     assert preempted.plain.endswith("none after")
     assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "accent"]
@@ -728,8 +740,8 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     known = KnownRun(before), KnownRun(after)
     found = between(before, after, Shows("preempted", 3.0))
     assert effect.curve_is_quiet(found, known)
-    assert effect.headline(found, runs=known) == ("9.3×", "accent")
-    result = effect.compared(found, known, "changed", 100, proof="2 runs, not yet proven.")
+    assert effect.large_figure(found, runs=known) == ("9.3×", "accent")
+    result = effect.result_of_two_runs(found, known, "changed", 100, proof="2 runs, not yet proven.")
     told = [line.plain for line in result.told]
     assert told[0].startswith("What changed: the thread preempted: 93 → 10 a second, 9.3 times fewer.")
     assert told[1] == "The curve: p90: 200 ns → 500 ns, 2.5 times longer. This may be luck."
@@ -747,7 +759,7 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     # With no event in one run the factor is not known.
     gone = between(before, run(p90=500), Shows("preempted", 3.0))
     assert effect.curve_is_quiet(gone)
-    assert effect.headline(gone) == ("", "")
+    assert effect.large_figure(gone) == ("", "")
 
 
 def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads() -> None:
@@ -766,5 +778,7 @@ def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads()
     few = KnownRun(before), KnownRun(few_were_sent(after))
     assert not effect.curve_is_quiet(between(before, after, shows), few)
     known = KnownRun(before), KnownRun(after)
-    proven = effect.compared(between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher."))
+    proven = effect.result_of_two_runs(
+        between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher.")
+    )
     assert "luck" not in written(proven.lines)

@@ -106,7 +106,7 @@ def _try(args: argparse.Namespace, played: playing.Playing) -> int:
         "before": [dataclasses.asdict(one) for one in before],
         "after": [dataclasses.asdict(one) for one in after],
     }
-    lines = ["Before:", *words.rows(before), "After its solution:", *words.rows(after)]
+    lines = ["Before:", *words.requirement_lines(before), "After its solution:", *words.requirement_lines(after)]
     lines += ["The check fails before the solution and passes after it." if proven else "This scenario is not proven."]
     show(args, payload, "\n".join(lines) + "\n")
     return 0 if proven else 1

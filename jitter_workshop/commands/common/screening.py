@@ -46,7 +46,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
     from jitter_workshop.flow.proving.screening_plan import ScreenRequest
     from jitter_workshop.flow.proving.screening_run import Screener
     from jitter_workshop.flow.turns.classhost import turn_for
-    from jitter_workshop.presenter.proofs.screening import STOPPED_EARLY, cost
+    from jitter_workshop.presenter.proofs.screening import STOPPED_EARLY, screening_cost_lines
 
     asked = ScreenRequest(request, proofs=args.rounds, resume=args.resume, asked=_line(args))
     token = CancelToken()
@@ -61,7 +61,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                     screener = Screener(asked, session, agent_connection)
                     plan = screener.plan(lambda: say(RUNNING_ONCE))
                     say_notices(session.notices)
-                    ask(args, partial(cost, plan), "Screen them?")
+                    ask(args, partial(screening_cost_lines, plan), "Screen them?")
                     made = _made(screener, plan, token)
                 except BusyError as error:
                     advise_waiting(error)
@@ -79,13 +79,13 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
 def old(args: argparse.Namespace) -> int:
     """Print a short form of each earlier screening. With ``--show``, print one screening in full."""
     from jitter_workshop.flow.proving.screening_run import update_screenings
-    from jitter_workshop.presenter.proofs.screening import listed
+    from jitter_workshop.presenter.proofs.screening import screening_list_lines
 
     found = earlier(args, "screenings", update_screenings, OpenSession.find_screening, OpenSession.screenings)
     if args.show is not None:
         _print(args, found[0])
     else:
-        show(args, {"screenings": [as_json(one) for one in found]}, partial(listed, found))
+        show(args, {"screenings": [as_json(one) for one in found]}, partial(screening_list_lines, found))
     return 0
 
 
@@ -154,9 +154,9 @@ class ScreeningLine(RunsLine):
 
 
 def _print(args: argparse.Namespace, made: Screening) -> None:
-    from jitter_workshop.presenter.proofs.screening import shown
+    from jitter_workshop.presenter.proofs.screening import screening_lines
 
-    show(args, as_json(made), partial(shown, made))
+    show(args, as_json(made), partial(screening_lines, made))
 
 
 def as_json(made: Screening) -> dict[str, Any]:

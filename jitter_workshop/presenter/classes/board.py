@@ -12,7 +12,7 @@ from jitter_workshop.model.board import BEST_BY, Board, BoardRow, MemberGroup, P
 from jitter_workshop.model.status import State
 from jitter_workshop.model.text import CELL, ID, REASON, SENTENCE, SHORT, WORD, called, clean, many, minute
 from jitter_workshop.presenter.host.status import COLOURS
-from jitter_workshop.presenter.text.lines import Lines, in_cells, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, in_cells, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.stats.scale import nice_ns
@@ -110,7 +110,7 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[T
         more = [_SOLVED] if layout.solved else []
         rows = [["", "".join(f"{c.number:>2} " for c in layout.columns), "now", "last", "best", "quiet", *more]]
         rows += [_row(row, layout, near) for found in groups.values() for row in found]
-        head, *lines = (Text("  ").append(line) for line in table(rows, layout.width - 2, right=(5, 6), gap=1))
+        head, *lines = (Text("  ").append(line) for line in table_lines(rows, layout.width - 2, right=(5, 6), gap=1))
         head.stylize("dim")
         yield head
         for group, found in groups.items():

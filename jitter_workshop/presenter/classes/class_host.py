@@ -20,7 +20,7 @@ NEARLY_OVER_S = 60.0
 """A turn's line is highlighted when fewer seconds than this are left."""
 
 
-def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
+def class_lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
     """Yield the line about the turn, then the line with the instructor's chapter. If the learner has just lost the
     turn, the reason comes first."""
     if view.lost:
@@ -50,7 +50,7 @@ def unknown_chapter(chapter: str) -> str:
     return f"the instructor is at '{clean(chapter, ID)}', which this course does not have"
 
 
-def keys(view: ClassView) -> Sequence[tuple[str, str]]:
+def class_keys(view: ClassView) -> Sequence[tuple[str, str]]:
     """Return the keys that a class adds to the footer, each as (action, label). An empty label means the action's usual
     label."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
@@ -58,7 +58,7 @@ def keys(view: ClassView) -> Sequence[tuple[str, str]]:
     return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
 
 
-def disturbed(view: ClassView | None, run: Run) -> str:
+def disturbance_sentence(view: ClassView | None, run: Run) -> str:
     """Return a sentence that names other tasks that ran on a run's CPUs. Return "" if no other tasks ran there, or if
     this host has no class. In a class such tasks are unusual, because only the user with the turn may use these
     CPUs."""

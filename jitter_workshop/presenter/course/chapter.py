@@ -27,12 +27,12 @@ from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
     Lines,
-    figure,
-    filled,
-    heading,
+    grouped_number,
     items,
     keyed,
-    table,
+    progress_bar,
+    small_title,
+    table_lines,
     wrap,
 )
 from jitter_workshop.presenter.text.prose import command_lines, styled
@@ -84,7 +84,7 @@ _MORE: dict[CommandState, str] = {"wrong": "✗ another value was found; ", "alr
 """The meaning of marks that are explained only where a command has them."""
 
 
-def choices(task: GuessTask, chosen: int, locked: str, width: int) -> Lines:
+def guess_choice_lines(task: GuessTask, chosen: int, locked: str, width: int) -> Lines:
     """Return the question and its answers. ``chosen``: the index of the answer under the cursor. ``locked``: why the
     guess cannot be changed any more, or ""."""
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
@@ -121,7 +121,7 @@ def comparison(view: CompareView, width: int) -> Lines:
     rows = [[clock_told(compared), "first", "second", "second ÷ first"]]
     for row in compared.rows:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
-    lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []
+    lines += table_lines(rows, width, right=(1, 2, 3)) if compared.rows else []
     lines += near(rows, width)
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
@@ -156,7 +156,7 @@ def cured(view: CureView, width: int) -> Lines:
     the cure."""
     rows = [["", "quiet", "beside the noise", "with the cure"]]
     rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
-    return table(rows, width, right=(1, 2, 3))
+    return table_lines(rows, width, right=(1, 2, 3))
 
 
 def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
@@ -165,22 +165,25 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
     the run of ``view``. ``others``: sentences on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
-    lines: Lines = [heading("SWITCHES OF THE THREADS")]
+    lines: Lines = [small_title("SWITCHES OF THE THREADS")]
     rows = [["", "slept", "preempted", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
         rows += [
-            [clean(t.name, WORD), *(figure(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            [
+                clean(t.name, WORD),
+                *(grouped_number(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations)),
+            ]
             for t in shown.threads
         ]
-    lines += table(rows, width, right=(1, 2, 3))
-    lines += [Text(), heading(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
+    lines += table_lines(rows, width, right=(1, 2, 3))
+    lines += [Text(), small_title(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
     # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
     for shown, title in zip(runs, titles, strict=True):
         lines += [Text(title, "text")] if several else []
         for thread in shown.threads:
-            lines += residence(thread, digits, width)
+            lines += cpu_share_lines(thread, digits, width)
     if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
         lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
@@ -190,12 +193,12 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
         lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
     traced = trace_lines(view.run.blocks, width)
     if traced:
-        lines += [Text(), heading(CORE), *(Text(t, "text") for t in traced)]
+        lines += [Text(), small_title(CORE), *(Text(t, "text") for t in traced)]
     if view.knee:
-        lines += [Text(), heading("READ THE KNEE")]
+        lines += [Text(), small_title("READ THE KNEE")]
         lines += items(map(styled, view.knee), width)
     if others:
-        lines += [Text(), heading("OTHERS ON THESE CPUs"), *wrap(others, width)]
+        lines += [Text(), small_title("OTHERS ON THESE CPUs"), *wrap(others, width)]
     return lines
 
 
@@ -220,10 +223,10 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
             nice_number(one.get((name, cpu), 0.0)) if cpu in on else "–" for one, on in zip(seen, used, strict=True)
         ]
         rows.append([clean(name, SHORT), str(cpu), *cells])
-    return [Text(), heading(title), *table(rows, width, right=range(1, 5))]
+    return [Text(), small_title(title), *table_lines(rows, width, right=range(1, 5))]
 
 
-def explained(
+def explain_page(
     walk: ChapterWalk, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
 ) -> Lines:
     """Return the page of the explain step: what was learnt, the evidence of the chapter's runs, and the commands to run
@@ -253,7 +256,7 @@ def closing(
 ) -> Lines:
     """Return the lines that end every chapter: commands to run by hand, and what was learnt. ``sign``: as in
     :func:`what_was_learnt`."""
-    lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
+    lines: Lines = [Text(), *command_list_lines(commands, width, fold)] if commands else []
     learned = what_was_learnt(learnt, width, sign)
     return [*lines, Text(), *learned] if learned else lines
 
@@ -261,21 +264,21 @@ def closing(
 def what_was_learnt(learnt: Sequence[str], width: int, sign: str = " ✓ ") -> Lines:
     """Return the sentences on what a chapter taught, below their heading; [] if there are none. ``sign``: the three
     characters before each sentence. A chapter that was only read has no tick."""
-    return [heading("WHAT YOU LEARNT"), *items(map(styled, learnt), width, sign)] if learnt else []
+    return [small_title("WHAT YOU LEARNT"), *items(map(styled, learnt), width, sign)] if learnt else []
 
 
 BY_HAND = "THE SAME BY HAND"
 """The beginning of the heading of the commands."""
 
 
-def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
+def command_list_lines(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
     """Return the commands, each with its purpose and a mark that tells if it was run. Several commands are numbered,
     because a lesson may speak of the third one. If ``fold.more`` is not "", return only OPEN commands, and a line with
     the number of hidden commands."""
     first = fold.first % max(len(commands), 1)
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
-    lines: Lines = [heading(f"{BY_HAND}{part}   {fold.copied}".rstrip())]
+    lines: Lines = [small_title(f"{BY_HAND}{part}   {fold.copied}".rstrip())]
     states = {one.state for one in shown}
     if states & {"open", "done", *_MORE}:
         more = "".join(words for state, words in _MORE.items() if state in states)
@@ -318,7 +321,7 @@ def _measure(measure: str) -> str:
     return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), SHORT)
 
 
-def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
+def cpu_share_lines(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     """Return a bar for each CPU on which a thread did its work. ``digits``: the width of the column with the number of
     messages, in characters."""
     name = clean(thread.name, CELL)
@@ -330,7 +333,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     for number, (cpu, messages, share) in enumerate(most):
         line = Text(f"{'' if number else name:<12} ", "cool")
         line.append(f"CPU {cpu:<4}", "text")
-        line.append(filled(share, 1.0, room, "·", "dim"))
+        line.append(progress_bar(share, 1.0, room, "·", "dim"))
         line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
         lines.append(line)
     if len(thread.residence) > len(most):
@@ -383,7 +386,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = F
     """Return the lines that say that a chapter has no run on this host. ``shown``: the curves of another machine that
     can be shown. ``counted``: True if the shown recording comes from an emulated machine. Such a recording has counts
     but no curves."""
-    lines: Lines = [heading("NO RUN HERE")]
+    lines: Lines = [small_title("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
         none = ", and an emulated machine has no curve: only its counts are shown."
@@ -395,13 +398,13 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     """Return the values of a chapter's tunables in the chapter's two recordings: before and after the change."""
     if not changes:
         none = "This chapter changes no setting, and nothing can be measured on a recording."
-        return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
-    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
+        return [small_title("NO SETTINGS TO COMPARE"), *wrap(none, width)]
+    lines: Lines = [small_title("BEFORE AND AFTER, ON THE RECORDINGS")]
     rows = [["", "before", "", "after", ""]]
     rows += [
         [clean(c.title, ID), clean(c.before, ID), "→", clean(c.after, ID), "✓" if c.settled else "·"] for c in changes
     ]
-    lines += table(rows, width)
+    lines += table_lines(rows, width)
     if any(c.settled for c in changes):
         lines += [Text(), Text("✓  the value that this chapter wants", "dim")]
     return lines
@@ -420,7 +423,7 @@ def decided_on_recording(task: GuessTask, decided: bool, runs: RecordedChapter |
 def answers_explained(task: GuessTask, kept: Guess | None, width: int) -> Lines:
     """Return a question with the meaning of each answer. The right answer and the guessed answer are marked. This
     function is for a chapter on a recorded host, where no run can decide the question."""
-    lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
+    lines: Lines = [Text(), small_title("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
     if kept is not None and kept.value_ns is not None:
@@ -451,7 +454,7 @@ def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool) -> Lines
     return lines
 
 
-def answered(task: GuessTask, outcome: GuessOutcome, width: int) -> Lines:
+def guess_outcome_lines(task: GuessTask, outcome: GuessOutcome, width: int) -> Lines:
     """Return whether a guess was right, and the explanation of the chosen answer. If the guess was not right, also
     return the explanation of the right answer."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]

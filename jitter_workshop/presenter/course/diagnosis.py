@@ -14,7 +14,7 @@ from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_sentence, many
-from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, TASKS, came_most, took_most, undecided_sentence
@@ -87,7 +87,7 @@ def diagnosis_question(seen: SeenCauses) -> str:
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
 
 
-def skipped(walk: ChapterWalk, step: StepName) -> str:
+def skipped_sentence(walk: ChapterWalk, step: StepName) -> str:
     """Return a sentence for the step after ``diagnose`` if the learner skipped the question; else ""."""
     return SKIPPED if step == step_after(walk.chapter, STEP) and walk.diagnosis.skipped else ""
 
@@ -141,7 +141,7 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
     return f"in {one.count:,} stall{'' if one.count == 1 else 's'}"
 
 
-def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
     events. After the answer, each row also has the cause's time, and the largest cause comes first; before it, the
     order is that of the labels, because the order of the times would show the solution. On an emulated machine, the
@@ -159,7 +159,7 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
     for one in listed:
         count = f"{one.count:,}" if one.count is not None else ""
         rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
-    first, *drawn = table(rows, width - _LEAD, right=(1, 2))
+    first, *drawn = table_lines(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
     lines: Lines = [Text.assemble(" " * _LEAD, first)]
     for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
@@ -171,7 +171,7 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
         row = Text.assemble((f"{'▸' if here else ' '} {number} {sign} ", style), line)
         room = min(width - row.cell_len - 1, _BAR)
         if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
-            row.append(f" {bar(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
+            row.append(f" {bar_of_value(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
@@ -212,7 +212,7 @@ def _time(one: Suspect) -> str:
     return nice_ns(one.total_ns) if one.total_ns is not None else "–"
 
 
-def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
+def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
     """Return two sentences on the causes of a run. The first names the largest cause with its time. The second says
     whether the chapter's change acts on this cause. If the largest cause is not known, the sentences say so."""
     most, chosen = found.most, found.chosen
@@ -268,7 +268,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     return "No chapter of this course has a setting against this cause."
 
 
-def sign(found: Diagnosed, seen: SeenCauses) -> str:
+def judged_opening(found: Diagnosed, seen: SeenCauses) -> str:
     """Return the sentence before a judged answer. An answer that is right although its cause took less time than the
     largest gets a sentence with the reason."""
     if found.right and found.most is not None and not is_near(seen, found.chosen, found.most):
@@ -276,24 +276,24 @@ def sign(found: Diagnosed, seen: SeenCauses) -> str:
     return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[found.right]
 
 
-def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
+def judged_diagnosis(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
     is, and which change acts on this cause. If the evidence is recorded, the last sentence says so."""
-    first, second = verdict(found, seen, chapter, course)
-    return f"{sign(found, seen)}{cleaned_sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+    first, second = largest_cause_sentences(found, seen, chapter, course)
+    return f"{judged_opening(found, seen)}{cleaned_sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
-def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the page of the step ``diagnose``. It has the question, the list of causes, and one stall of the run.
     After the answer, the page also has the notes on the run."""
     marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
     marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
-    found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
+    found: Lines = [small_title(f"{QUESTION.upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found.append(Text())
     if not seen.quiet:
-        found += [*suspects(seen, cursor, answered, width), Text()]
+        found += [*suspect_lines(seen, cursor, answered, width), Text()]
     for note in seen.notes if answered is not None else ():
         found += wrap(clean(note, REASON), width, style="dim")
     if seen.stall is not None and not seen.quiet:
@@ -313,5 +313,5 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     wide = max(cell_len(nice_ns(at)) for at, _ in begun)
     rows = [[f"at {nice_ns(at):>{wide}}", what] for at, what in begun]
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
-    shown = table(rows, width, head=False)
-    return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]
+    shown = table_lines(rows, width, head=False)
+    return [small_title("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]

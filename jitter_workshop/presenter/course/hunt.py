@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, trie
 from jitter_workshop.flow.chapters.hunt import past_hunts as past_hunts
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
-from jitter_workshop.presenter.host.changes import named
+from jitter_workshop.presenter.host.changes import list_ids
 
 NOT_TOLD = "you are not told which"
 HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
@@ -49,7 +49,7 @@ def quiet_run_without(ids: Sequence[str]) -> str:
 
 
 def _keeps_away(ids: Sequence[str]) -> str:
-    return f"Applied now: {named(ids)}. This keeps noises off the measured CPU."
+    return f"Applied now: {list_ids(ids)}. This keeps noises off the measured CPU."
 
 
 MEASURES_WITHOUT = "Enter restores the settings and measures · k measures with them"
@@ -58,7 +58,7 @@ MEASURES_WITHOUT = "Enter restores the settings and measures · k measures with 
 
 def can_be_cure(ids: Sequence[str]) -> str:
     """Return the sentence that is said before the tunables ``ids`` are restored during a hunt."""
-    return f"Applied now: {named(ids)}. This can be your cure against the hidden noise."
+    return f"Applied now: {list_ids(ids)}. This can be your cure against the hidden noise."
 
 
 def hunt_question(suspects: Sequence[Noise]) -> str:
@@ -86,7 +86,7 @@ def no_cure(hide: str, measure: str) -> str:
     return f"To try a cure, {hide} to hide a noise, then {measure}. Do not name the noise yet."
 
 
-def numbers(rows: int) -> str:
+def digit_keys(rows: int) -> str:
     """Return the digit keys that choose among this number of rows, as text such as ``1–4``."""
     return f"1–{min(rows, 9)}" if rows > 1 else "1"
 
@@ -120,7 +120,7 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def place(cpu: int | None) -> str:
+def offer_of_new_run(cpu: int | None) -> str:
     """Return words that offer a new run after the learner's action against the noise. ``cpu``: the CPU for the new run,
     if it differs from the previous run's CPU. None if both runs use the same CPU."""
     return "Measure here: the noise is stopped, moved or kept out" if cpu is None else f"Measure on CPU {cpu}"
@@ -143,7 +143,7 @@ def hunt_state(hunt: Hunt | None) -> str:
     return f"A hidden noise is running.{wrong}"
 
 
-def ended(hunt: Hunt | None, measured: bool) -> str:
+def noise_ended_message(hunt: Hunt | None, measured: bool) -> str:
     """Return the message for a hunt whose noise has just ended. ``measured``: True if a run with the noise exists. Then
     the message also names a key. This key starts a run that shows whether the learner's action helped."""
     return f"{hunt_state(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
@@ -153,7 +153,7 @@ LEFT = "The hidden noise ended with this chapter. You did not name it."
 FIRST_QUIET = "First measure while the host is quiet: the noise is compared with this run."
 
 
-def verdict(finding: HuntAnswer, hunt: Hunt) -> str:
+def hunt_answer_line(finding: HuntAnswer, hunt: Hunt) -> str:
     """Return one line that tells if an answer is right."""
     if finding.right:
         done = hunt.outcome

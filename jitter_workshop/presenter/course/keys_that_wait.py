@@ -19,7 +19,7 @@ NO_KEY = "This key does nothing here; ? lists the keys."
 NO_COMMAND = "This chapter is not about a program of yours."
 
 
-def causes(rehearsed: bool, step: str) -> str:
+def why_no_causes(rehearsed: bool, step: str) -> str:
     """Return the reason why the key v shows nothing. ``rehearsed``: the chapter is taught on a recording."""
     if rehearsed:
         return "Nothing was measured here, so v has no run to explain."

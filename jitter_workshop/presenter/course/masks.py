@@ -8,7 +8,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.picture import MOST_CPUS, Mask
 from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.text.lines import Lines, heading, labelled, wrap
+from jitter_workshop.presenter.text.lines import Lines, labelled, small_title, wrap
 from jitter_workshop.presenter.text.pictures import mask_bits
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
@@ -38,7 +38,7 @@ def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
     of = f"   {number} of {count}" if count > 1 else ""
     whose = "this host's mask" if one.explanation == _OWN else "a mask"
     said = f"Take {wanted.out.named} out of {whose} of {many(wanted.cpus, 'CPU')}."
-    return [heading(f"WRITE A MASK{of}"), *wrap(Text(said, "bold text"), width)]
+    return [small_title(f"WRITE A MASK{of}"), *wrap(Text(said, "bold text"), width)]
 
 
 def editor(mask: Mask, at: int, width: int) -> Lines:
@@ -53,7 +53,7 @@ def editor(mask: Mask, at: int, width: int) -> Lines:
     return [*lines, Text(), *told]
 
 
-def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
+def judged_mask_lines(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
     """Return lines that say whether a mask is right. For a wrong mask they name the wrong CPUs, and say what the
     mistake was, if that is known."""
     if seen.right:
@@ -96,7 +96,7 @@ def _reason(seen: MaskJudgement) -> str:
 KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
 
 
-def keys(right: bool | None, last: bool) -> str:
+def mask_keys_line(right: bool | None, last: bool) -> str:
     """Return the line that names the keys. ``right``: how the mask was judged, None before the judgement. ``last``: no
     further mask follows."""
     if right is None:

@@ -12,7 +12,7 @@ from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.session import ObservedProgram, ProgramWork
 from jitter_workshop.model.text import LABEL, PATH, REASON, clean, quoted_command
 from jitter_workshop.presenter.proofs import proof as proofs
-from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, items, labelled, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
@@ -32,24 +32,24 @@ WALL = "the time from the program's start to its end"
 NOTHING_ELSE = "On this host, no setting can be changed without a reboot, so only the placement can be proven."
 
 
-def name(work: ProgramWork) -> str:
+def program_name(work: ProgramWork) -> str:
     """Return the program in a few words: the name of a small program of the course, or the command."""
     sample = sample_of(work.words)
     return sample.name if sample is not None else quoted_command(work.words, LABEL)
 
 
-def program(work: ProgramWork, width: int) -> Lines:
+def program_line(work: ProgramWork, width: int) -> Lines:
     """Return the program in a line. For a small program of the course, the line also says what the program does."""
     sample = sample_of(work.words)
-    said = name(work) if sample is None else f"{sample.name}, {sample.what}"
+    said = program_name(work) if sample is None else f"{sample.name}, {sample.what}"
     return labelled("program", said, width, 10)
 
 
-def choices(work: ProgramWork, width: int, own: str) -> Lines:
+def program_choice_lines(work: ProgramWork, width: int, own: str) -> Lines:
     """Return the list of programs from which the learner chooses; the chosen program is marked. ``own``: the key or
     word that selects a command of the learner's own."""
     chosen = sample_of(work.words)
-    lines = [heading("YOUR PROGRAM")]
+    lines = [small_title("YOUR PROGRAM")]
     for number, one in enumerate(SAMPLES, 1):
         lead = f"{'▸' if one is chosen else ' '} {number}  "
         lines += wrap(Text(f"{one.name}: {one.what}", "bold text" if one is chosen else "text"), width, lead)
@@ -65,9 +65,9 @@ def seen(work: ProgramWork, width: int) -> Lines:
     found = work.observed
     if found is None:
         return wrap(NOT_OBSERVED, width, style="dim")
-    lines = [heading("WHAT WAS SEEN"), *spoken(work, width)]
+    lines = [small_title("WHAT WAS SEEN"), *spoken(work, width)]
     rows = [[part, nice_ns(value)] for part, value in _parts(found) if value is not None]
-    lines += [Text(), *table(rows, width, right=(1,), head=False)] if rows else []
+    lines += [Text(), *table_lines(rows, width, right=(1,), head=False)] if rows else []
     if found.held_by:
         kind, cause = found.held_by
         lines += wrap(f"Most of 'waited' went to: {cause_words(kind, cause, LABEL, measured=False)}.", width)
@@ -79,7 +79,7 @@ def seen(work: ProgramWork, width: int) -> Lines:
 def spoken(work: ProgramWork, width: int) -> Lines:
     """Return the program, and the last line that it printed while it was observed."""
     said = clean(work.observed.said, REASON) if work.observed is not None else ""
-    return [*program(work, width), *(labelled("it said", said, width, 10) if said else [])]
+    return [*program_line(work, width), *(labelled("it said", said, width, 10) if said else [])]
 
 
 def _parts(found: ObservedProgram) -> tuple[tuple[str, int | None], ...]:
@@ -91,15 +91,15 @@ def _parts(found: ObservedProgram) -> tuple[tuple[str, int | None], ...]:
     )
 
 
-def compared(work: ProgramWork) -> str:
+def compared_figure(work: ProgramWork) -> str:
     """Return the name of the figure that a proof with this program compares."""
     sample = sample_of(work.words)
     return f"p99 of {sample.figure}" if sample is not None else WALL
 
 
-def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
+def change_choice_lines(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
     """Return the changes to choose from, the chosen one marked."""
-    lines = [heading("WHICH CHANGE")]
+    lines = [small_title("WHICH CHANGE")]
     for number, one in enumerate(offered, 1):
         chosen = one == work.change
         what = (
@@ -110,24 +110,26 @@ def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
         line = Text(f"{clean(one, LABEL)}: {what}", "bold text" if chosen else "text")
         lines += wrap(line, width, f"{'▸' if chosen else ' '} {number}  ")
     lines += wrap(NOTHING_ELSE, width, style="dim") if len(offered) == 1 else []
-    return [*lines, *wrap(f"Compared is {compared(work)}.", width, style="dim")]
+    return [*lines, *wrap(f"Compared is {compared_figure(work)}.", width, style="dim")]
 
 
 def proven(proof: Proof | None, width: int) -> Lines:
     """Return the full text of the newest proof of the chosen change. Without a proof, return a sentence that
     says so.
     """
-    return proofs.verdict(proof, width) if proof is not None else wrap("This change is not proven yet.", width)
+    return (
+        proofs.proof_verdict_lines(proof, width) if proof is not None else wrap("This change is not proven yet.", width)
+    )
 
 
 def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
     """Return the advice that follows from a proof, and the steps that make the change permanent for this program. If
     the proof found that the change does not help, the steps are left out. ``cpus``: the hot CPUs, as a list."""
-    lines = [heading("MAKE IT LAST"), *program(work, width)]
+    lines = [small_title("MAKE IT LAST"), *program_line(work, width)]
     lines += labelled("change", clean(work.change, LABEL), width, 10)
     verdict = proof.judgement.headline.verdict if proof is not None and proof.judgement is not None else None
     if proof is not None:
-        lines += labelled("proof", proofs.remembered(proof), width, 10)
+        lines += labelled("proof", proofs.earlier_proof_text(proof), width, 10)
     lines += [Text(), *wrap(_ADVICE[verdict], width, style="bold text")]
     if verdict in ("higher", "no_change"):
         return lines

@@ -16,7 +16,7 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import ID, LABEL, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
-from jitter_workshop.presenter.text.lines import Lines, heading, labelled
+from jitter_workshop.presenter.text.lines import Lines, labelled, small_title
 from jitter_workshop.presenter.text.styled import Text
 
 PATH_HEADINGS = {
@@ -88,7 +88,7 @@ def mark(value: bool | None) -> str:
     return {True: "✓", False: "✗", None: "·"}[value]
 
 
-def marks(entry: PathEntry) -> tuple[str, str, str]:
+def progress_signs(entry: PathEntry) -> tuple[str, str, str]:
     """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting,
     a curve or a guess that the chapter does not have."""
     setting = "–" if entry.setting is None else RESTORED if entry.restored else mark(entry.setting or None)
@@ -99,9 +99,9 @@ def row_told(entry: PathEntry) -> str:
     """Return a chapter's three signs of progress in words. Return "" for a chapter that this host cannot do."""
     if not entry.here:
         return ""
-    *first, last = (words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
+    *first, last = (words[sign] for words, sign in zip(_SIGNED, progress_signs(entry), strict=True))
     if entry.hunts:
-        last = _OF_HUNT[marks(entry)[-1]]
+        last = _OF_HUNT[progress_signs(entry)[-1]]
     elif entry.guess is None and entry.guessed and entry.asks:
         last = _GUESS_OPEN
     return ", ".join((*first, last))
@@ -159,8 +159,8 @@ def host_column(host: HostSummary, width: int) -> Lines:
         ("root", "yes" if host.is_root else "no"),
     )
     if width < 2 * _HOST_COLUMN:
-        return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
-    lines, half = [heading("THIS HOST")], len(facts) // 2
+        return [small_title("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
+    lines, half = [small_title("THIS HOST")], len(facts) // 2
     for beside in zip(facts[:half], facts[half:], strict=True):
         left, right = (labelled(name, value, width // 2 - 1, 13) for name, value in beside)
         for first, second in zip_longest(left, right, fillvalue=Text()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
 from jitter_workshop.model.text import ID, clean, many
-from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.lines import Lines, small_title, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
@@ -21,7 +21,7 @@ def title(number: int, count: int) -> str:
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
     """Return a question with its numbered answers. ``chosen``: the index of the given answer, None before an answer.
     After an answer, the given and the right answer are marked."""
-    lines = [heading(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim"), Text()]
+    lines = [small_title(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim"), Text()]
     lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
     for index, text in enumerate(one.question.answers):
         right = index == one.question.right
@@ -31,7 +31,7 @@ def question(one: Asked, number: int, count: int, width: int, chosen: int | None
     return lines
 
 
-def answered(one: Asked, judged: RecallResult, width: int) -> Lines:
+def recall_outcome_lines(one: Asked, judged: RecallResult, width: int) -> Lines:
     """Return whether an answer is right, the reason, and when the question comes back."""
     sign, words, colour = ("✓ ", "That is right.", "good") if judged.right else ("✗ ", _right_one(one), "bad")
     lines = wrap(Text(words, f"bold {colour}"), width, sign)
@@ -50,7 +50,7 @@ def comes_back(judged: RecallResult) -> str:
     return f"This question comes back after {many(judged.visits, 'chapter')}."
 
 
-def keys(one: Asked, answered: bool, last: bool) -> str:
+def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
     """Return the line that names the keys of the screen. ``last``: no further question follows."""
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
@@ -58,7 +58,7 @@ def keys(one: Asked, answered: bool, last: bool) -> str:
     return f"1–{len(one.question.answers)} answers · Enter skips it · Esc skips all of them"
 
 
-def menu(one: Asked) -> str:
+def recall_prompt(one: Asked) -> str:
     """Return the prompt of the line-by-line workshop."""
     return f"your answer (1-{len(one.question.answers)}; Enter = skip)"
 

@@ -20,14 +20,14 @@ def task_lines(scenario: Scenario, width: int = 76) -> list[str]:
     return [*lines, "", KEYS]
 
 
-def rows(outcomes: Iterable[Outcome]) -> list[str]:
+def requirement_lines(outcomes: Iterable[Outcome]) -> list[str]:
     """Return a line for each outcome: whether it is met, the requirement, and the value that was found."""
     return [f"  {'✓' if one.met else '✗'} {one.says}: {one.found}" for one in outcomes]
 
 
 def outcome_lines(scenario: Scenario, outcomes: Sequence[Outcome], width: int = 76) -> list[str]:
     """Return a line for each requirement and, once all are met, what can be learnt from the scenario."""
-    lines = rows(outcomes)
+    lines = requirement_lines(outcomes)
     left = sum(not one.met for one in outcomes)
     if left:
         return [*lines, "", f"{many(left, 'requirement')} not met yet."]

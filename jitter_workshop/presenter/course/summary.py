@@ -13,8 +13,8 @@ from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, capital, clean, tally
 from jitter_workshop.presenter.course.hunt import past_hunts
 from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
-from jitter_workshop.presenter.runs.effect import in_words
-from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wrap
+from jitter_workshop.presenter.runs.effect import describe_effect
+from jitter_workshop.presenter.text.lines import cpus_in_short, items, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
@@ -30,17 +30,17 @@ HOW = "m on the home screen measures."
 NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
 
-def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
+def step_table(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
     """Yield the lines of the table with each step's gain, as (number, line): 0 for the head, else the step's number.
     Below the row of a step stand its chapter's figure before and after the change, and then the rows of ratios."""
     rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
     numbers = [0]
     for number, step in enumerate(summary.steps, 1):
-        found = rows_of(step, number)
+        found = step_rows(step, number)
         rows += found
         numbers += [number] * len(found)
     last = 0
-    for number, line in zip(numbers, table(rows, width, right=range(1, len(MEASURES) + 1)), strict=True):
+    for number, line in zip(numbers, table_lines(rows, width, right=range(1, len(MEASURES) + 1)), strict=True):
         yield number, line
         if number != last and (changed := summary.steps[number - 1].changed) is not None:
             for told in wrap(Text(_of_chapter(changed), "text"), width, "  ", "    "):
@@ -48,7 +48,7 @@ def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
         last = number
 
 
-def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
+def step_rows(step: Bought, number: int) -> list[tuple[str, ...]]:
     """Return up to three rows of a step: its values, and two rows of ratios. A row of ratios names the row by which the
     values are divided: the nearest comparable row above, then the first row. It is left out if no ratio is known, or if
     it would divide by the same row as the other."""
@@ -64,7 +64,7 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
 
 
 def _of_chapter(changed: Effect) -> str:
-    told = in_words(changed)
+    told = describe_effect(changed)
     return told if told[1:2].isdigit() else capital(told)
 
 
@@ -73,7 +73,7 @@ def _told(ratio: float | None) -> str:
     return NEAR if ratio == 1 else ratio_text(ratio)
 
 
-def about(step: Bought) -> str:
+def describe_step_run(step: Bought) -> str:
     """Describe in one line how a step's run was made."""
     run = step.run
     parts = [f"'{clean(step.shown.label, ID)}'", clean(run.workload, WORD)]
@@ -90,7 +90,7 @@ def about(step: Bought) -> str:
     return text + "."
 
 
-def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
+def summary_notes(summary: CourseSummary, width: int) -> Iterator[Text]:
     """Yield the lines below the table of steps. They are notes on the runs, the changes applied now, the open chapters
     and checks, and the results of guesses."""
     if summary.steps:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.by_hand import ByHandView, HandLine, HandState, HandWrite
 from jitter_workshop.model.text import ID, LABEL, LINE, REASON, SENTENCE, clean, many
 from jitter_workshop.presenter.host.plan import value_told
-from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.lines import Lines, small_title, wrap
 from jitter_workshop.presenter.text.prose import command_lines
 from jitter_workshop.presenter.text.styled import Text
 
@@ -50,11 +50,11 @@ _WORDS: dict[HandState, str] = {
 _OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "hidden": "cannot be read"}
 
 
-def watched(view: ByHandView, width: int, copied: str = "") -> Lines:
+def by_hand_step_lines(view: ByHandView, width: int, copied: str = "") -> Lines:
     """Return the shell lines that the learner types, each with a sign of its state. An arrow marks the next line.
     ``copied``: the words that tell which key copies the lines."""
     title = "RESTORE THE OLD VALUES BY HAND" if view.back else "YOUR WRITES, WATCHED"
-    lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
+    lines = [small_title(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
     following = next(iter(view.lines_in("missing", "wrong")), None)
     for one in view.lines:
         sign, colour = _SIGNS[one.state]
@@ -66,12 +66,12 @@ def watched(view: ByHandView, width: int, copied: str = "") -> Lines:
         if said := _detail_of(one):
             lines += wrap(Text(said, colour), width, "    ")
     if view.left_out:
-        lines += [Text(), heading("NOT WATCHED")]
+        lines += [Text(), small_title("NOT WATCHED")]
         lines += [line for one in view.left_out for line in wrap(clean(one, SENTENCE), width, "  ", "    ")]
     return lines
 
 
-def said(view: ByHandView) -> str:
+def by_hand_sentence(view: ByHandView) -> str:
     """Return a sentence on how many writes are done, and what is missing or wrong."""
     # A line whose tasks have all ended is not needed any more.
     total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))

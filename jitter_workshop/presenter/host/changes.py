@@ -25,7 +25,7 @@ from jitter_workshop.model.text import (
 )
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.host.plan import by_others, shown_value, value_told
-from jitter_workshop.presenter.text.lines import Lines, heading, local_time, wrap
+from jitter_workshop.presenter.text.lines import Lines, local_time, small_title, wrap
 from jitter_workshop.presenter.text.styled import Text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ RESTORES = "'jitter-workshop restore' restores the old values"
 GONE_ALREADY = "The changes had been restored already."
 
 
-def named(tunables: Iterable[str]) -> str:
+def list_ids(tunables: Iterable[str]) -> str:
     """Return the ids as a list in words, without repetitions. More than six ids are cut to six, followed by the number
     of the others."""
     words = list(dict.fromkeys(clean(name, ID) for name in tunables))
@@ -60,10 +60,10 @@ def count_of_changes(tunables: Sequence[str]) -> str:
     """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each
     write, the id of the tunable that the write belongs to.
     """
-    return f"{tally(tunables)} ({named(tunables)})"
+    return f"{tally(tunables)} ({list_ids(tunables)})"
 
 
-def as_root(workshop: Workshop) -> str:
+def root_words(workshop: Workshop) -> str:
     """Return the words ``as root`` for a key that changes settings. If sudo may ask for a password first, the words say
     so."""
     asks = workshop.context.agent_connection.rights == "sudo"
@@ -90,7 +90,7 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
     so."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
-        lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
+        lines += [Text(), small_title("NOT THE VALUE THAT WAS WRITTEN")]
     for one in differently:
         wrote, found = shown_value(one.after), shown_value(one.read_back)
         lines += wrap(f"{clean(one.path, PATH)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
@@ -99,25 +99,25 @@ def applied(result: ApplyResult, differently: Sequence[Applied], width: int, hel
     return lines
 
 
-def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
+def applied_step_lines(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
     """Return the result of a chapter's apply and the host's values now. ``checks``: the chapter's tunables, read
     again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
-    lines = [heading("RESULT"), *wrap(clean(view.text, PARAGRAPH), width, f"{sign} ", style=f"bold {colour}")]
+    lines = [small_title("RESULT"), *wrap(clean(view.text, PARAGRAPH), width, f"{sign} ", style=f"bold {colour}")]
     # No part of the host refused a write that the learner has not typed.
-    lines += [Text(), heading("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
+    lines += [Text(), small_title("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
     for where, reason in view.refused:
         lines += wrap(Text.assemble(f"{clean(where, PATH)}: ", (clean(reason, SENTENCE), "dim")), width, " ✗ ")
     if not checks:
         return lines
-    from jitter_workshop.presenter.host.status import facts  # which the first screen does not need
+    from jitter_workshop.presenter.host.status import fact_lines  # which the first screen does not need
 
-    return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")]
+    return [*lines, Text(), *fact_lines(checks, width, "READ AGAIN ON THIS HOST")]
 
 
 def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
     """Return the lines for an apply that failed: the reason, and what the learner can do."""
-    lines = [heading("NOT APPLIED"), *wrap(cleaned_sentence(error.message), width)]
+    lines = [small_title("NOT APPLIED"), *wrap(cleaned_sentence(error.message), width)]
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(cleaned_sentence(error.advice), width, "→ ")
     tail = (
@@ -181,7 +181,7 @@ def farewell(workshop: Workshop) -> str:
     held, before = workshop.context.agent_connection.holding, len(workshop.written())
     result = workshop.context.agent_connection.close()
     after = workshop.written()
-    standing = stands(after)
+    standing = applied_now_text(after)
     lines = []
     if result.restored or result.left_alone:
         lines.append(came_back(result, before, len(after)))
@@ -197,7 +197,7 @@ def farewell(workshop: Workshop) -> str:
 # -- applied now -------------------------------------------------------------------------------------------------------
 
 
-def stands(written: Sequence[str]) -> str:
+def applied_now_text(written: Sequence[str]) -> str:
     """Return a text such as ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if ``written`` is empty.
     ``written``: one entry for each write, the id of the tunable that the write changed."""
     return f"Applied now: {count_of_changes(written)}" if written else ""
@@ -219,7 +219,7 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
     together: dict[str, list[str]] = {}
     for ident, who in others.items():
         together.setdefault(applied_told(who), []).append(ident)
-    return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
+    return [f"Not yours: {list_ids(idents)}, {told}." for told, idents in together.items()]
 
 
 RESTORE_OTHERS = "Restore what you did not apply?"
@@ -251,7 +251,9 @@ def standing_lines(
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
     if entries or problems:
-        lines += wrap(f"{stands([entry.tunable for entry in entries]) or 'Applied now: nothing'}.", width, style="bold")
+        lines += wrap(
+            f"{applied_now_text([entry.tunable for entry in entries]) or 'Applied now: nothing'}.", width, style="bold"
+        )
     tunable = ""
     for entry in entries:
         if entry.tunable != tunable:
@@ -264,7 +266,7 @@ def standing_lines(
         of_task = f" of {called(names[entry.path], WORD)}" if entry.path in names else ""
         lines += wrap(f"{clean(entry.path, SENTENCE)}{of_task}: {values}{sure}", width, "  ", "    ")
     if problems:
-        lines += [Text(), heading("DAMAGED"), *_items(problems, width)]
+        lines += [Text(), small_title("DAMAGED"), *_items(problems, width)]
     if traces:
         lines += [Text()] if lines else []
         lines += [*wrap(f"'restore' removes {_left_over(traces)}.", width, style="bold"), *_items(traces, width)]

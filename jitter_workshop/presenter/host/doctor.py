@@ -22,7 +22,7 @@ _COLUMN = 32
 _MARK = 13
 
 
-def lines(found: HostCheck, version: str, width: int) -> Lines:
+def doctor_lines(found: HostCheck, version: str, width: int) -> Lines:
     """Return the report of ``doctor``: what this program needs, and whether this host can be measured. If a need is
     missing, the report tells its purpose and what to do about it. ``version``: the version of this program."""
     made = wrap(f"Jitter Workshop {clean(version)}, Python {clean(found.python, PATH)}", width, style="dim")

@@ -15,13 +15,13 @@ UNKNOWN = "The load of this host cannot be read now."
 GONE = "The load is gone: the chapters show this host as it is."
 
 
-def said(load: HostLoad) -> str:
+def load_that_hides(load: HostLoad) -> str:
     """Return the load that hides the effects of the lessons, such as ``Load 4.9 on 2 CPUs; qemu takes 87 % of one CPU.
     Every chapter that measures here will show this load.``"""
-    return f"{figures(load)} {EVERYWHERE}" if load.drowns else figures(load)
+    return f"{load_sentence(load)} {EVERYWHERE}" if load.drowns else load_sentence(load)
 
 
-def figures(load: HostLoad) -> str:
+def load_sentence(load: HostLoad) -> str:
     """Return the load in one sentence: the average, then the tasks, then the hypervisor."""
     average = "" if load.average is None else f"Load {load.average:.1f} on {many(load.cpus, 'CPU')}"
     parts = _named(load)
@@ -38,7 +38,7 @@ def figures(load: HostLoad) -> str:
 def told(load: HostLoad, width: int) -> Lines:
     """Return the lines on the load that the plain walk shows once."""
     same = wrap(ALL_THE_SAME, width, "  ") if load.drowns else []
-    return [*wrap(said(load), width, "! ", "  "), *same, *wrap("Type load to look again.", width, "  ")]
+    return [*wrap(load_that_hides(load), width, "! ", "  "), *same, *wrap("Type load to look again.", width, "  ")]
 
 
 def _named(load: HostLoad) -> list[str]:

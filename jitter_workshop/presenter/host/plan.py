@@ -12,7 +12,7 @@ from jitter_workshop.model.host import RECORDED_HOST
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.text import ID, PARAGRAPH, PATH, REASON, SENTENCE, clean, many
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
+from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, items, small_title, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
@@ -73,7 +73,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     return lines + every_if_long(drawn.changes, width)
 
 
-def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
+def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
     """Return a chapter's plan for the screen: first a few writes of each tunable, then all writes if some were left
     out. ``words``: the requested tunables."""
     count, shortened = len(view.changes), _is_long(view.changes)
@@ -82,7 +82,7 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
     calls = _only_calls(view.changes)
     what = f"{many(count, 'system call' if calls else 'write')}{files}{order}" if count else "Nothing."
     lines = [
-        heading("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
+        small_title("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
         *wrap(what, width),
         *in_short(view.changes, width),
         Text(),
@@ -94,7 +94,7 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
     return lines + every_if_long(view.changes, width)
 
 
-def line_by_line(view: PlanView, width: int) -> Lines:
+def plain_plan_lines(view: PlanView, width: int) -> Lines:
     """Return a chapter's plan for the plain walk: every write, then the totals. The question follows right below the
     totals.
     """
@@ -124,7 +124,7 @@ def _only_calls(changes: Sequence[Change]) -> bool:
 
 def _left_out(reasons: Iterable[str], width: int) -> Lines:
     lines = [line for reason in reasons for line in wrap(clean(reason, PARAGRAPH), width, "  ", "    ")]
-    return [Text(), heading("LEFT OUT"), *lines] if lines else []
+    return [Text(), small_title("LEFT OUT"), *lines] if lines else []
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
@@ -154,7 +154,7 @@ def in_short(changes: Sequence[Change], width: int) -> Lines:
 
 def every_if_long(changes: Sequence[Change], width: int) -> Lines:
     """Return every write below a title, if :func:`in_short` does not show all of them. Otherwise return []."""
-    return [Text(), heading(EVERY_WRITE), *every(changes, width)] if _is_long(changes) else []
+    return [Text(), small_title(EVERY_WRITE), *every(changes, width)] if _is_long(changes) else []
 
 
 def _is_long(changes: Sequence[Change]) -> bool:
@@ -282,7 +282,7 @@ def by_others(words: Sequence[str], width: int) -> Lines:
         ("sudo sh plan.sh apply", "makes the changes, and reports which settings have changed since the plan was made"),
         ("sudo sh plan.sh restore", "restores the old values"),
     ]
-    if for_one_boot(words):
+    if has_next_boot_changes(words):
         commands = [
             (apply_command(words), "shows the plan, asks, and makes the changes"),
             ("sudo jitter-workshop restore", "restores the old values"),
@@ -293,7 +293,7 @@ def by_others(words: Sequence[str], width: int) -> Lines:
 
 
 def _for_others(words: Sequence[str]) -> str:
-    if for_one_boot(words):
+    if has_next_boot_changes(words):
         return f"If you are not root, a user with root's rights can make the same changes: `{apply_command(words)}`."
     return (
         f"If you are not root, `{script_command(words)}` writes a script that applies and restores these changes. A "
@@ -301,7 +301,7 @@ def _for_others(words: Sequence[str]) -> str:
     )
 
 
-def for_one_boot(words: Iterable[str]) -> bool:
+def has_next_boot_changes(words: Iterable[str]) -> bool:
     """Return True if some changes of a plan are for the next boot only. Such a plan cannot become a script. Such
     changes need a copy of the GRUB menu at the time of the writes. A script may run later, after this menu has
     changed.

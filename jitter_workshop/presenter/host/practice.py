@@ -23,7 +23,7 @@ _KEPT = (
 )
 
 
-def about(chapter: str, width: int) -> Lines:
+def describe_machine(chapter: str, width: int) -> Lines:
     """Return lines that say what a practice machine is, and how many CPUs and how much memory it has. ``chapter``: the
     title of the chapter that opens in it, or ""."""
     hardware = SHAPE.hardware
@@ -36,7 +36,7 @@ def about(chapter: str, width: int) -> Lines:
     return lines[:-1]
 
 
-def ended(code: int) -> str:
+def machine_ended_sentence(code: int) -> str:
     """Return a sentence on how the machine ended."""
     if code == 0:
         return "You are back on this host. Nothing that was done in the practice machine changed this host."

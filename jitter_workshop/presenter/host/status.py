@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.model.host import RECORDED_HOST
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import ID, LABEL, LINE, PATH, REASON, SENTENCE, clean
-from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
+from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, labelled, small_title, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
@@ -45,7 +45,7 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
 # -- all checks --------------------------------------------------------------------------------------------------------
 
 
-def table(
+def check_table(
     host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
     """Return all checks below their headings. A line at the top names the checks that can be better. ``host``: the
@@ -56,7 +56,7 @@ def table(
     if len(better) > 1:
         lines += wrap(f"{len(better)} can be better: {', '.join(better)}", width, "▲ ", style="accent")
     for title, checks in groups:
-        lines += [Text(), heading(title.upper())]
+        lines += [Text(), small_title(title.upper())]
         before = ""
         for check in checks:
             lines += _check(check, width, brief, before)
@@ -138,7 +138,7 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
 # -- a list of checks --------------------------------------------------------------------------------------------------
 
 
-def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
+def status_head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
     """Yield the host's CPUs, and the number of checks in each state. ``filtered``: the name of the list's filter."""
     yield from _above(found.head, width)
     counts = Text()
@@ -149,7 +149,7 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
     yield two_ends(counts, Text(filtered, "dim"), width)
 
 
-def line(finding: Finding, under: bool, width: int) -> Text:
+def check_line(finding: Finding, under: bool, width: int) -> Text:
     """Return a check in one line: sign, id, title, value and, if there is one, the better value. If the line is too
     long, whole parts are left out. If there is a better value, the title is left out first. If there is none, the value
     is left out first."""
@@ -173,10 +173,10 @@ def line(finding: Finding, under: bool, width: int) -> Text:
     return made
 
 
-def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
+def plain_status_lines(found: Findings, numbers: Mapping[str, int], width: int) -> Lines:
     """Return the checks that can be better, and those that have drifted. A check has drifted if its value is no longer
     the one that this tool set. ``numbers``: chapter id → its number on the path."""
-    lines = [*head(found, "", width)]
+    lines = [*status_head(found, "", width)]
     for finding in found.checks:
         check = finding.check
         if check.state != "improve" and check.drifted is None:
@@ -199,15 +199,17 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
 # -- one check ---------------------------------------------------------------------------------------------------------
 
 
-def about(finding: Finding, width: int) -> Iterator[Text]:
+def reason_and_chapter(finding: Finding, width: int) -> Iterator[Text]:
     """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
     yield from wrap(cpus_in_short(clean(finding.check.reason, MANY_CPUS)), width, style="dim")[:2]
-    yield from wrap(treated(finding, "g"), width)[:2]
+    yield from wrap(treating_chapter(finding, "g"), width)[:2]
 
 
-def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return the whole page of a check. ``chapter``: the line from :func:`treated` about the check's chapter, for the
-    screen. It is None if a command prints the page.
+def check_page(
+    check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None
+) -> Lines:
+    """Return the whole page of a check. ``chapter``: the line from :func:`treating_chapter` about the check's chapter,
+    for the screen. It is None if a command prints the page.
     """
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
@@ -238,7 +240,7 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
     return lines
 
 
-def treated(finding: Finding, key: str) -> Text:
+def treating_chapter(finding: Finding, key: str) -> Text:
     """Return a line that names a check's chapter, and the key that opens it. If no chapter is about the check, the
     line says so and gives the reason.
     """
@@ -264,10 +266,10 @@ def _file(path: str, now: str, width: int) -> Lines:
     return [*wrap(Text(path, "text" if now else "dim"), width, "  ", "    "), *below]
 
 
-def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, airy: bool = False) -> Lines:
+def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, airy: bool = False) -> Lines:
     """Return facts about a host: the title of each, its value, and its meaning in the next line. A title that is wider
     than its column has a line of its own. ``airy``: with an empty line between two facts."""
-    lines: Lines = [heading(title)]
+    lines: Lines = [small_title(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
     column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2

@@ -29,12 +29,12 @@ from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, Verdict
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import (
     Lines,
-    filled,
-    heading,
     items,
     labelled,
     local_time,
-    table,
+    progress_bar,
+    small_title,
+    table_lines,
     wrap,
 )
 from jitter_workshop.presenter.text.prose import styled
@@ -93,7 +93,7 @@ _REACHES = (3, 10, 30, 100, 300, 1_000)
 # -- the cost ----------------------------------------------------------------------------------------------------------
 
 
-def cost(
+def proof_cost_lines(
     plan: ProofPlan,
     width: int,
     choices: Sequence[int] = (),
@@ -111,7 +111,7 @@ def cost(
         lines += labelled("command", quoted_command(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
     if choices:
-        lines += [Text(), heading("ROUNDS")]
+        lines += [Text(), small_title("ROUNDS")]
         asked = asked_for(before)
         for number, rounds_ in enumerate(choices):
             under = number == chosen
@@ -120,10 +120,10 @@ def cost(
             lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
     else:
         lines += wrap(work(plan, plan.rounds), width)
-    lines += [Text(), heading("WHAT A ROUND WRITES"), *wrap(_written(plan), width), *wrap(STOPPED_AND_KEPT, width)]
+    lines += [Text(), small_title("WHAT A ROUND WRITES"), *wrap(_written(plan), width), *wrap(STOPPED_AND_KEPT, width)]
     lines += plan_view.in_short(plan.changes, width)
     if plan.notices:
-        lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
+        lines += [Text(), small_title("TO KNOW"), *items(map(styled, plan.notices), width)]
     return lines + plan_view.every_if_long(plan.changes, width)
 
 
@@ -151,7 +151,7 @@ def subject(proven: str) -> str:
     )
 
 
-def choices(before: Proof | None) -> tuple[int, ...]:
+def round_choices(before: Proof | None) -> tuple[int, ...]:
     """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof asked for."""
     return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
 
@@ -284,9 +284,9 @@ def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: in
     lines: Lines = []
     for which, label in enumerate(("first", "then")):
         line = Text(f"{label:>{_LABEL}}  ", "dim")
-        shown_signs = [(signs(order)[which], "text") for order in orders]
+        shown_signs = [(round_signs(order)[which], "text") for order in orders]
         if step is not None:
-            known = signs(step.order)[which]
+            known = round_signs(step.order)[which]
             place = step.number % 2
             now = [(NOW, "bold accent"), (known, "text"), (TO_COME, "faint")]
             shown_signs.append(now[0] if which == place else now[1] if which < place else now[2])
@@ -297,12 +297,12 @@ def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: in
     return lines
 
 
-def signs(order: Order) -> tuple[str, str]:
+def round_signs(order: Order) -> tuple[str, str]:
     """Return the signs of a round's first and second run."""
     return (WITHOUT, WITH) if order == "AB" else (WITH, WITHOUT)
 
 
-def progress(
+def proof_progress_lines(
     step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int, *, workload: str = ""
 ) -> Lines:
     """Return two lines: a bar of the finished runs with the time left, and the run of ``workload`` that is being
@@ -310,7 +310,7 @@ def progress(
     done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
     remaining = f"  {left(left_s)}"
     room = max(width - max(len(remaining), 24), 10)
-    line = filled(done, 2 * planned, room).append(remaining, "text")
+    line = progress_bar(done, 2 * planned, room).append(remaining, "text")
     if step is None:
         return [line, Text("Preparing: the changes are applied and restored once…", "dim")]
     now = Text(f"round {step.round + 1} of {planned} · {step.side} the change", "text")
@@ -341,7 +341,7 @@ def stop_question(finished: int) -> str:
 # -- the verdict -------------------------------------------------------------------------------------------------------
 
 
-def verdict(proof: Proof, width: int) -> Lines:
+def proof_verdict_lines(proof: Proof, width: int) -> Lines:
     """Return the verdict as lines. A sentence comes first, then the table with pictures of the intervals, then all
     other facts.
     """
@@ -351,25 +351,25 @@ def verdict(proof: Proof, width: int) -> Lines:
         lines += [Text(), *_table(said.rows, width)]
     lines.append(Text())
     fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
-    lines += wrap(restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
+    lines += wrap(proof_restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
     for left in proof.left_alone:
         lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
     if said is not None and said.rows:
         lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
-    for one in rest(proof):
+    for one in proof_notes(proof):
         lines += wrap(styled(one), width, "", "  ")
     if said is not None and said.rounds >= ENOUGH_ROUNDS:
         lines += [
             Text(),
-            heading("EACH LINE IN WORDS"),
+            small_title("EACH LINE IN WORDS"),
             *items([f"{clean(row.words, SENTENCE)}." for row in said.rows], width),
         ]
-    lines += [Text(), heading("THIS PROOF"), *wrap(proof_made(proof), width)]
+    lines += [Text(), small_title("THIS PROOF"), *wrap(proof_made(proof), width)]
     lines += labelled("command", quoted_command(proof.command), width, 10) if proof.command else []
     lines += labelled("id", clean(proof.id, LABEL), width, 10)
     lines += labelled("ended", when(proof), width, 10)
     for which, label in enumerate(("first", "then")):
-        lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
+        lines += labelled(label, "".join(round_signs(one.order)[which] for one in proof.rounds), width, 10)
     return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
 
 
@@ -387,17 +387,17 @@ def leads(proof: Proof | None) -> bool:
     return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
 
 
-def undecided(proof: Proof | None) -> bool:
+def proof_is_undecided(proof: Proof | None) -> bool:
     """Return True if there is a proof, and its headline says that it cannot tell."""
     return proof is not None and proof.judgement is not None and proof.judgement.headline.verdict == "cannot_tell"
 
 
-def leading(proof: Proof) -> Text:
+def earlier_proof_line(proof: Proof) -> Text:
     """Return an earlier proof's headline with its number of rounds and its date, for the first line of a result."""
     return _emphasised(proof).append(f" {_made_when(proof)}", "dim")
 
 
-def listed(proofs: Sequence[Proof], width: int) -> Lines:
+def proof_list_lines(proofs: Sequence[Proof], width: int) -> Lines:
     """Return the proofs of a session, each in a few lines, oldest first."""
     lines: Lines = []
     for proof in proofs:
@@ -415,7 +415,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
         values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
         figures = [*values, ratio_text(row.ratio), *([span_of(row)] if roomy else [])]
         cells.append([clean(measure_name(row.measure), SHORT), *figures, WORDS[row.verdict]])
-    head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
+    head, *lines = table_lines(cells, width, right=range(1, len(cells[0]) - 1))
     shared = axis_of(rows)
     room = width - max(line.cell_len for line in (head, *lines)) - 2
     drawable = any(strip(row, shared) is not None for row in rows)
@@ -461,7 +461,7 @@ def proof_made(proof: Proof) -> str:
     return f"{what}. Begun {minute(proof.started_at)} UTC. The seed of the random order is {proof.seed}."
 
 
-def rest(proof: Proof) -> Iterator[str]:
+def proof_notes(proof: Proof) -> Iterator[str]:
     """Yield more facts, one sentence each. They are on an early end, the rounds needed for a verdict, drift, and the
     worst latency. Notes come last.
     """
@@ -491,7 +491,7 @@ def _under_way(proof: Proof) -> bool:
     return not proof.ended_at and not proof.stopped
 
 
-def restored(proof: Proof) -> str:
+def proof_restored(proof: Proof) -> str:
     """Return a sentence that tells whether all settings of the host are restored."""
     if _under_way(proof):
         return "This proof is running."
@@ -500,7 +500,7 @@ def restored(proof: Proof) -> str:
     return not_restored(proof.left_alone)
 
 
-def remembered(proof: Proof) -> str:
+def earlier_proof_text(proof: Proof) -> str:
     """Return an earlier proof's headline with its number of rounds and its date."""
     return f"{proof_headline(proof)}. {_made_when(proof)}"
 

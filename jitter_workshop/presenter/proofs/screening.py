@@ -22,7 +22,7 @@ from jitter_workshop.model.text import (
     quoted_command,
 )
 from jitter_workshop.presenter.host import plan as plan_view
-from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, wrap
+from jitter_workshop.presenter.text.lines import Lines, items, labelled, small_title, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.proof_words import at_the_end, not_restored
@@ -39,7 +39,7 @@ MAIN_EFFECT = f"Each ratio is a setting's main effect: a mean over runs. {MEAN_O
 _NAME, _LEAST_STRIP, _MOST_STRIP = 24, 15, 61
 
 
-def cost(plan: ScreeningPlan, width: int) -> Lines:
+def screening_cost_lines(plan: ScreeningPlan, width: int) -> Lines:
     """Return the cost of a screening: its settings, its runs, its time and its writes."""
     count = len(plan.settings)
     lines = wrap(f"Screen {many(count, 'setting')}: which of them move the figure?", width, style="bold")
@@ -47,17 +47,17 @@ def cost(plan: ScreeningPlan, width: int) -> Lines:
     if plan.command:
         lines += labelled("command", quoted_command(plan.command), width, 10)
         lines += labelled("compared", measure_name(plan.metric), width, 10)
-    lines += [Text(), heading("WHAT IT COSTS"), *wrap(_work(plan), width), *wrap(cheaper(plan), width)]
+    lines += [Text(), small_title("WHAT IT COSTS"), *wrap(_work(plan), width), *wrap(cheaper(plan), width)]
     if plan.done:
         rest = plan.budget_runs - plan.done
         lines += wrap(f"Done already: {many(plan.done, 'run')}. Left: {many(rest, 'run')}.", width)
-    lines += [Text(), heading("WHAT IS WRITTEN"), *wrap(_written(), width)]
+    lines += [Text(), small_title("WHAT IS WRITTEN"), *wrap(_written(), width)]
     lines += plan_view.in_short(plan.changes, width)
     if plan.left_out:
         out = [f"{clean(one.tunable, LABEL)}: {clean(one.reason, SENTENCE)}" for one in plan.left_out]
-        lines += [Text(), heading("LEFT OUT"), *items(out, width)]
+        lines += [Text(), small_title("LEFT OUT"), *items(out, width)]
     if plan.notices:
-        lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
+        lines += [Text(), small_title("TO KNOW"), *items(map(styled, plan.notices), width)]
     return lines + plan_view.every_if_long(plan.changes, width)
 
 
@@ -83,7 +83,7 @@ def _written() -> str:
     )
 
 
-def shown(screening: Screening, width: int) -> Lines:
+def screening_lines(screening: Screening, width: int) -> Lines:
     """Return a screening: first the result in words, then the settings by rank with their intervals, then the rest."""
     found = screening_result(screening)
     lines = wrap(Text(screening_sentence(screening, found), "bold text"), width)
@@ -91,12 +91,12 @@ def shown(screening: Screening, width: int) -> Lines:
         lines += [Text(), *_ranked(found, width)]
         lines += [*wrap(KEY, width, style="dim"), *wrap(MAIN_EFFECT, width, style="dim")]
     lines.append(Text())
-    lines += wrap(restored(screening), width, style="" if screening.restored else "bold bad")
+    lines += wrap(screening_restored(screening), width, style="" if screening.restored else "bold bad")
     for left in screening.left_alone:
         lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
-    for one in rest(screening):
+    for one in screening_notes(screening):
         lines += wrap(styled(one), width, "", "  ")
-    lines += [Text(), heading("THIS SCREENING"), *wrap(screening_made(screening), width)]
+    lines += [Text(), small_title("THIS SCREENING"), *wrap(screening_made(screening), width)]
     lines += labelled("command", quoted_command(screening.command), width, 10) if screening.command else []
     lines += labelled("id", clean(screening.id, LABEL), width, 10)
     return lines
@@ -139,7 +139,7 @@ def _colour(row: Ranked) -> str:
     return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(row.verdict, "dim")
 
 
-def restored(screening: Screening) -> str:
+def screening_restored(screening: Screening) -> str:
     """Return a sentence that tells whether all settings of the host are restored."""
     if screening.restored:
         return f"{at_the_end(bool(screening.left_alone))}{':' if screening.left_alone else '.'}"
@@ -148,7 +148,7 @@ def restored(screening: Screening) -> str:
     return not_restored(screening.left_alone)
 
 
-def rest(screening: Screening) -> Sequence[str]:
+def screening_notes(screening: Screening) -> Sequence[str]:
     """Return more facts, one sentence each: an early end, settings left out, notes."""
     told = []
     if screening.stopped:
@@ -177,7 +177,7 @@ def screening_made(screening: Screening) -> str:
     )
 
 
-def listed(screenings: Sequence[Screening], width: int) -> Lines:
+def screening_list_lines(screenings: Sequence[Screening], width: int) -> Lines:
     """Return the screenings of a session, each in a few lines, oldest first."""
     lines: Lines = []
     for one in screenings:

@@ -26,7 +26,7 @@ from jitter_workshop.model.text import (
     many,
 )
 from jitter_workshop.presenter.runs import counters
-from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import (
@@ -77,28 +77,28 @@ _FOCUS = {
 """The words of a lesson's ``evidence`` that need the kernel's trace."""
 
 
-def explained(report: EvidenceReport | CounterReport, width: int, label: str = "") -> Lines:
+def stall_report_lines(report: EvidenceReport | CounterReport, width: int, label: str = "") -> Lines:
     """Return all that is known of a run's stalls, in at most 100 columns. ``label``: the run's label."""
     width = min(width, WIDEST)
     title = Text(clean(f"{clean(label, ID) or 'Run'} · {clean(report.run, ID)}", width), "bold")
     if isinstance(report, CounterReport):
-        return [title, *counters.explained(report, width)]
-    lines = [title, *head(report, width), Text(), *causes(report, width)]
+        return [title, *counters.counter_report_lines(report, width)]
+    lines = [title, *causes_head(report, width), Text(), *cause_table(report, width)]
     if report.worst:
-        lines += [Text(), heading(WORST_STALLS), *wrap(AT, width, style="dim")]
+        lines += [Text(), small_title(WORST_STALLS), *wrap(AT, width, style="dim")]
     for number, stall in enumerate(report.worst, 1):
         lines += [Text(), *stall_page(stall, width, f"{number:>2}  ")] if number <= IN_FULL else []
         lines += [Text()] if number == IN_FULL + 1 else []
         lines += [stall_line(number, stall, False, width)] if number > IN_FULL else []
     lines += [Text(), *ran_there(report, (), width)] if report.residence is not None else []
-    hand = by_hand(report.residence.proof.cpus) if report.residence is not None else ()
-    return lines + ([Text(), heading("THE SAME BY HAND"), *(Text(f"  {line}") for line in hand)] if hand else [])
+    hand = recording_commands(report.residence.proof.cpus) if report.residence is not None else ()
+    return lines + ([Text(), small_title("THE SAME BY HAND"), *(Text(f"  {line}") for line in hand)] if hand else [])
 
 
 # -- the causes --------------------------------------------------------------------------------------------------------
 
 
-def head(report: EvidenceReport, width: int) -> Iterator[Text]:
+def causes_head(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the lines above the causes. They have the number of stalls, the other tasks on the measured CPUs, and the
     limits of the trace."""
     yield from wrap(stalls_headline(report), width, style="dim")
@@ -110,11 +110,11 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield from wrap(limit, width, "" if minor else "▲ ", style="dim" if minor else "bad")
 
 
-def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
+def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield a table of the causes, the largest first. For each cause, the table shows its share of the time of all
     causes. If there is room, the table also shows a bar. Explanations follow below the table.
     """
-    yield heading("WHO TOOK THE TIME")
+    yield small_title("WHO TOOK THE TIME")
     if not report.causes:
         yield Text(no_cause(report))
         return
@@ -124,9 +124,9 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
     for cause in shown:
         late = [without(cause, report)] if shares else []
-        taken = [nice_ns(cause.total_ns), percent(cause.total_ns, whole)]
+        taken = [nice_ns(cause.total_ns), whole_percent(cause.total_ns, whole)]
         rows.append([cause_name(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
-    first, *lines = table(rows, width, right=range(1, 6))
+    first, *lines = table_lines(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
     yield first
     for cause, line in zip(shown, lines, strict=True):
@@ -135,7 +135,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         if room >= _LEAST_BAR and 100 * cause.total_ns >= whole:
             # A line instead of a block: rows of blocks would touch and look like one slab. The shortest line would make
             # of less than 1 % as much as of 1 %.
-            drawn = bar(cause.total_ns, shown[0].total_ns, room)
+            drawn = bar_of_value(cause.total_ns, shown[0].total_ns, room)
             line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
         yield line
     if hidden:
@@ -172,7 +172,7 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
         if one.who.count
     ]
     found.append(Lane("us", partial(_cells, second.ours, line=True), None, "dim"))
-    title = heading(f"THE BUSIEST SECOND: NUMBER {second.at_ns // 1_000_000_000 + 1} OF THE RUN")
+    title = small_title(f"THE BUSIEST SECOND: NUMBER {second.at_ns // 1_000_000_000 + 1} OF THE RUN")
     return [title, *wrap(told, width, style="dim"), *lanes(found, width, knees=bool(report.messages))]
 
 
@@ -222,7 +222,7 @@ def long_one_line(
     line.append(middle(width - line.cell_len))
     if one.parts:
         most = one.parts[0]
-        line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
+        line.append(f"{whole_percent(most.ns, one.duration_ns):>5} ", "dim")
         line.append(words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
     if under:
         line.append(" " * max(width - line.cell_len, 0))
@@ -244,9 +244,9 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
     drawn, legend = stall_bar(stall, width - len(lead))
     if stall.timeline:
         yield Text(lead).append(coloured(drawn, stall))
-    rows = [[cause, nice_ns(ns), percent(ns, stall.duration_ns)] for _, cause, ns in legend]
+    rows = [[cause, nice_ns(ns), whole_percent(ns, stall.duration_ns)] for _, cause, ns in legend]
     for (character, _, _), row in zip(
-        legend, table(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True
+        legend, table_lines(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True
     ):
         row.stylize("dim" if character == REST else "text", 0, len(row))
         yield Text.assemble(lead, coloured(character, stall), " ", row)
@@ -301,7 +301,7 @@ def _as_line(bar: str) -> str:
     return "".join("━" if character == "█" else "╸" for character in bar)
 
 
-def percent(part: int, whole: int) -> str:
+def whole_percent(part: int, whole: int) -> str:
     """Return a share in whole percent."""
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 1 else "<1 %"
@@ -323,7 +323,7 @@ def mounting(command: str, then: str) -> str:
     return f"{NOT_MOUNTED} As root: {command} ({then})"
 
 
-def offered(evidence: Sequence[str], traced: bool) -> str:
+def causes_offer(evidence: Sequence[str], traced: bool) -> str:
     """Return a sentence on what the key v shows in this chapter. ``traced``: True if a traced run exists; otherwise the
     text says that one more run is needed."""
     told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS) or "what took the time, by the kernel's trace"
@@ -341,17 +341,17 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
         return
     if "frequency" in focus:
         told = list(_frequencies(present)) or ["Linux's trace shows no request for another frequency in the blocks."]
-        yield from (heading("FREQUENCY"), *_paragraphs(told, width), Text())
+        yield from (small_title("FREQUENCY"), *_paragraphs(told, width), Text())
     if "residence" in focus:
         yield from (*_threads(present, width), Text())
     if "work" in focus:
         yield from (*_work(present, width), Text())
-    yield heading("WHO ELSE RAN ON THESE CPUS")
+    yield small_title("WHO ELSE RAN ON THESE CPUS")
     rows = [
         [cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
         for v in present.visitors[:MOST_CAUSES]
     ]
-    yield from table([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
+    yield from table_lines([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
     hidden = present.visitors[MOST_CAUSES:]
     if hidden:
         yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}", "dim")
@@ -367,25 +367,25 @@ def _paragraphs(told: Iterable[str], width: int, style: str = "") -> Lines:
 
 
 def _threads(present: Residence, width: int) -> Iterator[Text]:
-    yield heading(RAN_WHERE)
+    yield small_title(RAN_WHERE)
     rows = [
         [clean(t.thread, ID), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
         for t in present.threads[:MOST_ROWS]
     ]
-    yield from table([["", "CPU", "ran", "kept off", "preempted"], *rows], width, right=range(1, 5))
+    yield from table_lines([["", "CPU", "ran", "kept off", "preempted"], *rows], width, right=range(1, 5))
     if len(present.threads) > MOST_ROWS:
         yield Text(f"and {len(present.threads) - MOST_ROWS} more", "dim")
 
 
 def _work(present: Residence, width: int) -> Iterator[Text]:
     """Yield the kernel's work by function or vector. "each": the mean time of one call, without interruptions."""
-    yield heading("WORK, SOFTIRQS AND INTERRUPTS")
+    yield small_title("WORK, SOFTIRQS AND INTERRUPTS")
     rows = [["", "CPU", "times", "each", "longest", "in all"]]
     found = [v for v in present.visitors if v.kind in WORK]
     for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
         each = nice_ns(v.total_ns / v.count) if v.count else "–"
         rows.append([cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
-    yield from table(rows, width, right=range(1, 6))
+    yield from table_lines(rows, width, right=range(1, 6))
     if len(rows) == 1:
         yield Text("No work, softirq or interrupt ran on these CPUs.")
 
@@ -412,7 +412,7 @@ def _actions(present: Residence) -> Iterator[str]:
         yield f"{capital(moved)} while {called(move.who, WORD)} ran."
 
 
-def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
+def recording_commands(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
     """Return shell commands of perf (tools/perf/Documentation) and trace-cmd that show what ran on ``cpus``. They need
     root's rights."""
     if not cpus:

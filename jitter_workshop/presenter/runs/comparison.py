@@ -9,7 +9,7 @@ from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import MESSAGE, SHORT, WORD, clean, many, shortened
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.text.lines import Lines, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import (
@@ -35,7 +35,7 @@ _NARROW = 60
 _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ too."
 
 
-def compared(
+def comparison_lines(
     found: Sequence[Comparison], baseline: Run, others: Sequence[Run], metric: str, width: int, wanted: str | None
 ) -> Lines:
     """Return one comparison in full, or several comparisons as one table. The table has one column for each run. If
@@ -59,7 +59,7 @@ def compared(
             # A column for each run would cut the figures: each run has a table of its own.
             for head, one, mark in zip(heads, comparable, marks[1:], strict=True):
                 rows = _in_short(_by_measure([head], [one], [marks[0], mark]))
-                lines += [Text(), *table(rows, width, right=range(1, 4), gap=1), *near(rows, width)]
+                lines += [Text(), *table_lines(rows, width, right=range(1, 4), gap=1), *near(rows, width)]
             rows = []
         elif len(alike) <= _MOST_COLUMNS:
             rows = _by_measure(heads, comparable, marks)
@@ -67,7 +67,7 @@ def compared(
             measures = headline_measures(comparable, baseline.workload, wanted)
             rows = _by_run(heads, [shortened(one.label or one.id, WORD) for one in runs], comparable, measures, marks)
         head_lines = 1 if len(alike) <= _MOST_COLUMNS else 2
-        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1, head=head_lines)] if rows else []
+        lines += [Text(), *table_lines(rows, width, right=range(1, 9), gap=1, head=head_lines)] if rows else []
         lines += [*_legend(marks, measures, width), *near(rows, width)]
         if len(alike) > _MOST_COLUMNS and width >= _NARROW:
             lines += [Text(), *wrap("To see all rows of each run, use --json, or compare fewer runs at a time.", width)]
@@ -85,9 +85,9 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
         related = relation(baseline, other)
-        lines += [*effect.compared(effects_of_change(*both), both, related, width).lines, Text()]
+        lines += [*effect.result_of_two_runs(effects_of_change(*both), both, related, width).lines, Text()]
         if any(one.timeless for one in both):
-            lines += [*effect.counts(count_effects(*both), width, effect.origin_of(both[0]), related), Text()]
+            lines += [*effect.two_run_table(count_effects(*both), width, effect.origin_of(both[0]), related), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW
@@ -99,7 +99,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
             rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), ratio_told(row)])
         rows = _in_short(rows) if narrow else rows
         lines += [
-            *table(rows, width, right=(1, 2, 3), gap=1 if narrow else 2),
+            *table_lines(rows, width, right=(1, 2, 3), gap=1 if narrow else 2),
             *_legend(marks, {row.measure for row in found.rows}, width),
             *near(rows, width),
             Text(),

@@ -9,7 +9,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CountedStall, CounterReport
 from jitter_workshop.model.run import AT, Counter, made_late
 from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
-from jitter_workshop.presenter.text.lines import Lines, figure, heading, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, grouped_number, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import others, stalls_headline, time_taken_sentences
 from jitter_workshop.stats.scale import nice_ns
@@ -32,25 +32,30 @@ CommandRow = tuple[str, str]
 """A command that this user may run during a measurement, and a description of its output."""
 
 
-def explained(report: CounterReport, width: int) -> Lines:
+def counter_report_lines(report: CounterReport, width: int) -> Lines:
     """Return all lines of the report, without a title."""
-    pages = (head(report, width), counters(report, width), stalls(report, None, width), by_hand_lines(report, width))
+    pages = (
+        counters_head(report, width),
+        counter_lines(report, width),
+        longest_stall_lines(report, None, width),
+        permitted_command_lines(report, width),
+    )
     return [line for page in pages for line in (*page, Text())][:-1]
 
 
-def head(report: CounterReport, width: int) -> Iterator[Text]:
+def counters_head(report: CounterReport, width: int) -> Iterator[Text]:
     """Yield the number of stalls, and why the run has only counters."""
     yield from wrap(stalls_headline(report), width, style="dim")
 
 
-def counters(report: CounterReport, width: int) -> Iterator[Text]:
+def counter_lines(report: CounterReport, width: int) -> Iterator[Text]:
     """Yield sentences on what the counters show, then each counter."""
-    yield heading("WHAT WAS COUNTED")
+    yield small_title("WHAT WAS COUNTED")
     for said in time_taken_sentences(report):
         yield from wrap(said, width)
     for rows in (_threads(report), _cpus(report), _interruptions(report)):
         if len(rows) > 1:
-            yield from (Text(), *table(rows, width, right=range(1, 7)))
+            yield from (Text(), *table_lines(rows, width, right=range(1, 7)))
     if not any(c.ran_ns is not None for c in report.cpus):
         for c in [c for c in report.cpus if c.steal_ns][:ROWS]:
             yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (steal).")
@@ -65,7 +70,7 @@ def _threads(report: CounterReport) -> list[list[str]]:
     rows = [["thread", "waited", "on CPU", "preempted", "slept", "moved", "faults"]]
     for t in report.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
-        counts = map(figure, (t.involuntary_switches, t.voluntary_switches, t.migrations, faults))
+        counts = map(grouped_number, (t.involuntary_switches, t.voluntary_switches, t.migrations, faults))
         rows.append([clean(t.name, ID), nice_ns(t.waited_ns), nice_ns(t.ran_ns), *counts])
     return rows
 
@@ -76,7 +81,7 @@ def _cpus(report: CounterReport) -> list[list[str]]:
     rows = [["all tasks there", "waited", "ran", "came on", "steal"]]
     for c in known[:ROWS]:
         rows.append(
-            [f"CPU {c.cpu}", nice_ns(c.waited_ns), nice_ns(c.ran_ns), figure(c.timeslices), nice_ns(c.steal_ns)]
+            [f"CPU {c.cpu}", nice_ns(c.waited_ns), nice_ns(c.ran_ns), grouped_number(c.timeslices), nice_ns(c.steal_ns)]
         )
     return rows + ([[f"{len(known) - ROWS} more CPUs"]] if len(known) > ROWS else [])
 
@@ -101,11 +106,11 @@ def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[st
                 yield what, int(cpu), number
 
 
-def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
+def longest_stall_lines(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
     """Yield the longest stalls: when each one happened, and where. The cause of a stall is unknown. ``cursor``: the
     index of the chosen stall.
     """
-    yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
+    yield small_title("THE LONGEST STALLS, WITHOUT A CAUSE")
     for index, stall in enumerate(report.worst):
         under = index == cursor
         line = Text("▸ " if under else "  ", "accent").append(
@@ -130,12 +135,12 @@ def _stall(number: int, stall: CountedStall) -> str:
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
-def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
+def permitted_command_lines(report: CounterReport, width: int) -> Iterator[Text]:
     """Yield the commands that this user may run during a run, and the rights that an administrator can grant."""
-    yield heading("BY HAND")
-    yield from wrap(level(report), width)
+    yield small_title("BY HAND")
+    yield from wrap(paranoid_level(report), width)
     for title, commands in (
-        ("commands for your present rights, to use during a run", by_hand(report)),
+        ("commands for your present rights, to use during a run", permitted_commands(report)),
         ("rights that an administrator can give you", to_ask_for(report)),
     ):
         yield from (Text(), Text(title, "dim"))
@@ -143,7 +148,7 @@ def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
             yield from (*wrap(command, width, "  "), *wrap(shows, width, "    ", style="dim"))
 
 
-def level(report: CounterReport) -> str:
+def paranoid_level(report: CounterReport) -> str:
     """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in one or two sentences."""
     value = report.perf_event_paranoid
     if value is None:
@@ -168,7 +173,7 @@ def level(report: CounterReport) -> str:
     )
 
 
-def by_hand(report: CounterReport) -> Sequence[CommandRow]:
+def permitted_commands(report: CounterReport) -> Sequence[CommandRow]:
     """Return the commands that need no more rights than this user has. The user runs them during a measurement."""
     value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
     found = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import ID, REASON, SHORT, clean, shortened
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.scale import nice_ns
@@ -36,11 +36,11 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     found = [sample_size.of_curve(curve) for curve in curves]
     rows: list[tuple[str, list[str], list[str]]] = []
     for percentile in PERCENTILES:
-        values = [nice_ns(value_at(curve, percentile)) for curve in curves]
+        values = [nice_ns(shown_value_at(curve, percentile)) for curve in curves]
         marks = [m[percentile] if v != UNKNOWN else "" for v, m in zip(values, found, strict=True)]
         rows.append((f"p{percentile}", values, marks))
     none = [""] * len(curves)
-    rows.append(("max", [nice_ns(value_at(curve, "100")) for curve in curves], none))
+    rows.append(("max", [nice_ns(shown_value_at(curve, "100")) for curve in curves], none))
     rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
     legend = sample_size.explain_marks(mark for _, _, marks in rows for mark in marks)
     beside = f"{between} " if legend else ""
@@ -52,7 +52,7 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
     return CurveRows(told, legend, beside)
 
 
-def value_at(shown: RunCurve, percentile: str) -> int | None:
+def shown_value_at(shown: RunCurve, percentile: str) -> int | None:
     """Return a curve's value at a percentile, in ns. The value comes from the table of the curve's run; without a run,
     from the curve's points. Return None if the curve has too few samples."""
     if shown.run is not None:
@@ -110,7 +110,7 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
 
     rows = [head(texts) for texts in _heads([c.label for c in curves], name_width)]
     rows += [head(texts) for texts in _heads([c.curve.origin for c in curves], name_width)]
-    lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap, head=len(rows))
+    lines = table_lines([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap, head=len(rows))
     told = [line for said in found.legend for line in _meaning(said, width)]
     return [*told, Text(), *lines] if told else lines
 

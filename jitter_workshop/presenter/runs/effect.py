@@ -20,7 +20,7 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import left_out
 from jitter_workshop.presenter.runs.omission import warning as few_sent
-from jitter_workshop.presenter.text.lines import Lines, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import OWN_SIGN
@@ -129,7 +129,7 @@ def origin_of(seen: KnownRun) -> str:
     return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
 
 
-def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
+def result_of_one_run(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
     chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
     recorded. A run that sent few of its planned messages begins with a warning (``presenter.runs.omission``).
@@ -150,7 +150,7 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         style = "text" if warning else "bold text"
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
-    if others := disturbed(seen):
+    if others := disturbance_clause(seen):
         line.append(" · " if line else "", "dim").append(others, "bold bad")
     if after:
         line.append(f". {after}", "text")
@@ -170,7 +170,7 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
 
-def headline(
+def large_figure(
     found: KnownRun | Effects | None,
     asked: str | None = None,
     runs: Sequence[KnownRun] = (),
@@ -250,7 +250,7 @@ def _firm(now: Progress | None, tail: str) -> bool:
     return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total
 
 
-def so_far(
+def unfinished_line(
     now: Progress | None,
     workload: str,
     asked: str | None,
@@ -293,7 +293,7 @@ class Result:
         return [*self.told, *self.caveats, *self.notes]
 
 
-def compared(
+def result_of_two_runs(
     found: Effects,
     runs: Sequence[KnownRun],
     relation: Relation,
@@ -336,7 +336,7 @@ def compared(
 def _compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool
 ) -> tuple[list[Text], list[Text], list[Text]]:
-    """Return the paragraphs of :func:`compared`: the result, its caveats, and its notes."""
+    """Return the paragraphs of :func:`result_of_two_runs`: the result, its caveats, and its notes."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
     if nearest is None and found.shown is None and not found.causes and relation != "strayed":
         return [], [], []
@@ -353,7 +353,7 @@ def _compared(
     if (told_of_chapter := _of_chapter(found, figure_first=quiet_curve)) is not None:
         parts.append(told_of_chapter)
     if found.lead is not None and quiet_curve:
-        parts.append(Text(f"{_CURVE}{in_words(told_first(found) or found.lead)}. {_MAY_BE_LUCK}", "text"))
+        parts.append(Text(f"{_CURVE}{describe_effect(told_first(found) or found.lead)}. {_MAY_BE_LUCK}", "text"))
     elif found.lead is not None:
         doubtful = in_doubt(found.lead, found, runs)
         looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
@@ -363,7 +363,7 @@ def _compared(
             "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction],
             told_first(found) or found.lead,
         )
-        line = Text(f"{looks}{in_words(first)}.", f"bold {role}")
+        line = Text(f"{looks}{describe_effect(first)}.", f"bold {role}")
         if first is not found.lead:
             line.append(
                 f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
@@ -380,13 +380,13 @@ def _compared(
             felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name)
         )
         if felt is not None and apart_from_it and not few_sent(runs):
-            parts[0].append(f" No latency figure changed by a factor of 2: {in_words(felt)}.", "text")
+            parts[0].append(f" No latency figure changed by a factor of 2: {describe_effect(felt)}.", "text")
         notes += _left(runs[1]) if apart_from_it and not found.causes else []
     elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
         # Other figures may have moved: a chapter that judges by the due time does not tell them.
-        parts.append(Text(f"{_NO_CHANGE}{in_words(nearest)}.", "bold accent"))
+        parts.append(Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent"))
     elif nearest is not None:
-        told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
+        told = "." if nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
         parts.append(
             Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text"))
         )
@@ -428,7 +428,7 @@ def _but(found: Effects) -> tuple[list[str], list[str]]:
     does not explain, else in the second. Both lists are empty if there is no such effect."""
     if found.but is None:
         return [], []
-    told = f"But {in_words(found.but)}{_doubt(found.but)}."
+    told = f"But {describe_effect(found.but)}{_doubt(found.but)}."
     lost = found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time
     return ([told], []) if lost else ([], [told])
 
@@ -531,15 +531,15 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
         if shown is None:
             return Text(f"{_BESIDE_NOISE} {told_instead}", "bold accent")
     if relation == "hunted" and shown.factor >= MOVED:
-        told = f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}."
+        told = f"{_BESIDE_NOISE}: {describe_effect(shown)}{_doubt(shown)}."
         if (other := another_task(found)) is None:
             return Text(told, "bold accent")
         return Text.assemble((f"{_in_time(other)}. {_NOT_THE_NOISE}", "bold bad"), (f" {_AFRESH} {told}", "text"))
     if told_instead:
-        return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {in_words(shown)}.")
+        return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {describe_effect(shown)}.")
     if relation == "hunted":
         return Text.assemble(
-            (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}."
+            (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {describe_effect(shown)}."
         )
     told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
@@ -559,7 +559,7 @@ def _of_chapter(found: Effects, *, figure_first: bool = False) -> Text | None:
     to tell the figure first, because it is the result.
     """
     shown = found.shown
-    figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
+    figure_told = "" if shown is None else _change(shown) if shown.at_least else describe_effect(shown)
     small = _small(found.causes)
     if (cause := _treated(found.causes)) is not None and figure_first and figure_told:
         return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (f" {_in_time(cause)}.", "text"))
@@ -645,7 +645,7 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
     return _of_a_second(max(ns)), _of_a_second(whole)
 
 
-def counts(
+def two_run_table(
     found: Sequence[Effect],
     width: int,
     origin: str = "",
@@ -698,7 +698,7 @@ def counts(
         told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
         rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
         styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
-    lines = table(rows, width, right=(1, 2))
+    lines = table_lines(rows, width, right=(1, 2))
     for line, style in zip(lines, styles, strict=True):
         if style:
             line.stylize(style)
@@ -728,7 +728,9 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
 
 
-def rows_of(causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()) -> list[CauseTime]:
+def causes_with_row(
+    causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()
+) -> list[CauseTime]:
     """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
     chapter's change acts on are taken first, then the largest of the other causes. ``named``: the labels of causes
     that a sentence beside the table names (:func:`named_causes`). These and the largest cause always get a row.
@@ -774,7 +776,7 @@ def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) 
     return wrap(Text.assemble((f"{head}: ", "bold accent"), (told, "text")), width)
 
 
-def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
+def marked_figure_line(found: Effects, marked: Effect | None, width: int) -> Lines:
     """Return a line that names the figure marked on the chart. If the result is about another figure, the line may
     also tell the reason. Return [] if the result is about the marked figure.
     """
@@ -783,7 +785,7 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
         return []
     largest = lead == found.nearest and not lead.doubtful
     why = f"{lead.name} differs most. " if largest and _PERCENTILE.match(lead.name) else ""
-    return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
+    return wrap(Text(f"{why}The chart marks {describe_effect(marked)}.", "text"), width)
 
 
 def _doubt(effect: Effect) -> str:
@@ -793,7 +795,7 @@ def _doubt(effect: Effect) -> str:
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
-def disturbed(seen: KnownRun, least: float = 0.0) -> str:
+def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
     """Return a clause on the other tasks that disturbed a run; "" for none.
 
     The busiest task comes first. Tasks with the same name are added up. With a trace, the clause is like ``disturbed by
@@ -817,7 +819,7 @@ def disturbed_in_full(seen: KnownRun) -> str:
 def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
     Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
-    task. ``least``: as in :func:`disturbed`."""
+    task. ``least``: as in :func:`disturbance_clause`."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -984,7 +986,7 @@ def _none(effect: Effect) -> str:
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
 
 
-def in_words(effect: Effect) -> str:
+def describe_effect(effect: Effect) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``; only the values if their factor is below ALIKE."""
     if effect.factor < ALIKE:
         return _change(effect)

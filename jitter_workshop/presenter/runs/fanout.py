@@ -5,7 +5,7 @@ like this one.
 from __future__ import annotations
 
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.text.lines import Lines, heading, table, wrap
+from jitter_workshop.presenter.text.lines import Lines, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.fanout import hosts_to_meet, share_met
@@ -37,20 +37,20 @@ def fan_out(run: Run, width: int) -> Lines:
     rows = [["", *(["latency"] if latencies else []), *(f"{n:,} host{'s' * (n > 1)}" for n in hosts)]]
     for name, share in _SHARES.items():
         latency = [told.get(name, nice_ns(None))] if latencies else []
-        rows.append([f"p{name}", *latency, *(percent(share_met(share, n)) for n in hosts)])
-    lines = [heading(MANY_HOSTS), *table(rows, width, right=range(1, 6))]
+        rows.append([f"p{name}", *latency, *(two_digit_percent(share_met(share, n)) for n in hosts)])
+    lines = [small_title(MANY_HOSTS), *table_lines(rows, width, right=range(1, 6))]
     for one in sample_size.explain_marks(sample_size.FEW_STALLS for name in latencies if name in few):
         lines += wrap(Text(one, "dim"), width)
-    for said in sentences(told):
+    for said in fanout_sentences(told):
         lines += [Text(), *wrap(said, width)]
     return lines
 
 
-def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
+def fanout_sentences(latencies: dict[str, str]) -> tuple[str, ...]:
     """Return sentences on the row of p99.9 in the table. ``latencies``: percentile → value in words, of the learner's
     first run."""
     p999 = latencies.get("99.9")
-    met = percent(share_met(_SHARES["99.9"], _MANY))
+    met = two_digit_percent(share_met(_SHARES["99.9"], _MANY))
     limit = f"a latency of {p999} or more, this run's p99.9" if p999 is not None else "p99.9 or more"
     half = hosts_to_meet(_SHARES["99.9"], 0.5)
     return (
@@ -61,7 +61,7 @@ def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
     )
 
 
-def percent(share: float) -> str:
+def two_digit_percent(share: float) -> str:
     """Return a share in percent with two digits, and never rounded to 100 %: ``0.01 %``, ``9.5 %``, ``>99 %``."""
     value = 100 * share
     if 99 < value < 100:

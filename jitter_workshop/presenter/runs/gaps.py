@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.text.lines import Lines, table
+from jitter_workshop.presenter.text.lines import Lines, table_lines
 from jitter_workshop.stats.figures import FIGURES, KnownRun, interrupts_a_second
 from jitter_workshop.stats.scale import nice_number
 
@@ -32,7 +32,7 @@ def gaps(runs: Sequence[KnownRun], width: int) -> Lines:
     heads = [f"{duty} % busy" for duty in duties] if apart else ["first", "second"][: len(runs) if len(runs) > 1 else 0]
     rows = [["GAPS, A SECOND OF SAMPLED TIME", *(heads or [""])]]
     rows += [[name, *map(cell, runs)] for name, cell in (_APART if apart else _ALIKE)]
-    return table(rows, width, right=range(1, len(runs) + 1))
+    return table_lines(rows, width, right=range(1, len(runs) + 1))
 
 
 def _shown(name: str) -> _Cell:

@@ -36,8 +36,17 @@ from jitter_workshop.model.text import (
     cleaned_sentence,
     many,
 )
-from jitter_workshop.presenter.runs.causes import long_one_line, percent
-from jitter_workshop.presenter.text.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
+from jitter_workshop.presenter.runs.causes import long_one_line, whole_percent
+from jitter_workshop.presenter.text.lines import (
+    Lines,
+    bar_of_value,
+    column_sizes,
+    in_cells,
+    local_time,
+    small_title,
+    table_lines,
+    wrap,
+)
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import (
     COUNTERS_ONLY,
@@ -81,21 +90,21 @@ _RIGHTS = (
 )
 
 
-def explained(report: ProgramReport, width: int) -> Lines:
+def program_report_lines(report: ProgramReport, width: int) -> Lines:
     """Return the report on a program's time, in at most 100 columns."""
     width = min(width, WIDEST)
     target = report.target
     number = f" (pid {target.pid})" if target.pid is not None else ""
     lines = [Text(clean(f"{_WHAT[target.kind].capitalize()} {called(target.name, LABEL)}{number}", width), "bold")]
-    lines += [*head(report, width), *figures(report, width), Text(), *threads(report, width)]
+    lines += [*program_head(report, width), *program_sentences(report, width), Text(), *threads(report, width)]
     if report.causes is not None:
-        lines += [Text(), *causes(report.causes, width)]
+        lines += [Text(), *waiting_cause_lines(report.causes, width)]
         for part in (list(waits(report, width)), list(_holdups(report, width))):
             lines += [Text(), *part] if part else []
     return lines
 
 
-def head(report: ProgramReport, width: int) -> Iterator[Text]:
+def program_head(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield how long the program was observed, and if a trace or counters were used. Also yield what the report
     lacks.
     """
@@ -111,7 +120,7 @@ def head(report: ProgramReport, width: int) -> Iterator[Text]:
         yield from wrap(limit, width, "▲ ", style="bad")
 
 
-def figures(report: ProgramReport, width: int) -> Iterator[Text]:
+def program_sentences(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield a sentence for each known fact about the program as a whole, such as throttling, page faults or the exit
     code."""
     for said in _figures(report):
@@ -207,7 +216,7 @@ def _cost(cost: OwnCost, report: ProgramReport) -> str:
 
 def threads(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield where each thread's time went, and what the columns mean."""
-    yield heading("WHERE THE TIME OF THE PROGRAM'S THREADS WENT")
+    yield small_title("WHERE THE TIME OF THE PROGRAM'S THREADS WENT")
     traced = report.evidence == "trace"
     if traced:
         rows = [["thread", "observed", "ran", "waited", "slept", "blocked", "unknown", "preempted"]]
@@ -223,7 +232,7 @@ def threads(report: ProgramReport, width: int) -> Iterator[Text]:
     if len(rows) == 1:
         yield Text("No thread of the program was seen.")
         return
-    yield from table(rows, width, right=range(1, 8))
+    yield from table_lines(rows, width, right=range(1, 8))
     hidden = len(report.threads) - MOST_THREADS
     if hidden > 0:
         yield Text(f"{many(hidden + report.left_out, 'thread')} that ran less: see --json", "dim")
@@ -241,9 +250,9 @@ def _thread(one: ThreadTimes, traced: bool) -> list[str]:
     return [name, *times, f"{one.preempted or 0:,}"]
 
 
-def causes(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
+def waiting_cause_lines(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
     """Yield the causes of the waited time, the largest first."""
-    yield heading("WHO HAD THE CPU WHILE THREADS WAITED")
+    yield small_title("WHO HAD THE CPU WHILE THREADS WAITED")
     if not found:
         yield Text("No thread waited for a CPU.")
         return
@@ -251,7 +260,7 @@ def causes(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
     for cause in found[:MOST_CAUSES]:
         name = _cause(cause.kind, cause.name, 60)
         rows.append([name, f"{cause.count:,}", nice_ns(cause.total_ns), nice_ns(cause.worst_ns)])
-    first, *lines = table(rows, width, right=range(1, 4))
+    first, *lines = table_lines(rows, width, right=range(1, 4))
     yield first
     for cause, line in zip(found, lines, strict=False):
         line.style = CAUSES.get(cause.kind, "text")
@@ -268,13 +277,13 @@ def waits(report: ProgramReport, width: int) -> Iterator[Text]:
     if not found:
         return
     found.sort(key=lambda pair: (pair[1].kind == "sleep", -pair[1].total_ns, pair[0].tid))
-    yield heading("WHAT THREADS WAITED FOR, AND WHO ENDED THE WAIT")
+    yield small_title("WHAT THREADS WAITED FOR, AND WHO ENDED THE WAIT")
     shown = found[:MOST_WAITS]
     rows = [["thread", "for", "times", "in all", "worst"]]
     for one, wait in shown:
         times = f"{wait.count:,}", nice_ns(wait.total_ns), nice_ns(wait.worst_ns)
         rows.append([f"{called(one.name, WORD)} ({one.tid})", wait_words(wait), *times])
-    first, *lines = table(rows, width, right=(2, 3, 4))
+    first, *lines = table_lines(rows, width, right=(2, 3, 4))
     yield first.append("  woken by", "dim")
     for line, (_, wait) in zip(lines, shown, strict=True):
         by = wakers(wait)
@@ -305,7 +314,7 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield the longest hold-ups with their largest causes."""
     if not report.worst:
         return
-    yield heading(HELD_UP)
+    yield small_title(HELD_UP)
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
         parts = [f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:MOST_PHRASES]]
@@ -327,12 +336,13 @@ def holdup_page(one: HoldUp, width: int) -> Iterator[Text]:
     yield from wrap(said, width, style="bold text")
     yield from wrap(_AT, width, style="faint")
     rows = [
-        [_cause(part.kind, part.name, 60), nice_ns(part.ns), percent(part.ns, one.duration_ns)] for part in one.parts
+        [_cause(part.kind, part.name, 60), nice_ns(part.ns), whole_percent(part.ns, one.duration_ns)]
+        for part in one.parts
     ]
-    for part, line in zip(one.parts, table(rows, width, right=(1, 2), head=False), strict=True):
+    for part, line in zip(one.parts, table_lines(rows, width, right=(1, 2), head=False), strict=True):
         room = min(width - line.cell_len - 1, _BAR)
         if room >= _LEAST_BAR:
-            line.append(f" {bar(part.ns, one.duration_ns, room)}", CAUSES.get(part.kind, "faint"))
+            line.append(f" {bar_of_value(part.ns, one.duration_ns, room)}", CAUSES.get(part.kind, "faint"))
         yield line
 
 
@@ -343,7 +353,7 @@ def no_holdups(report: ProgramReport) -> str:
     return f"No thread was held up for {nice_ns(report.threshold_ns or 0)} or longer."
 
 
-def by_hand(report: ProgramReport) -> tuple[str, ...]:
+def program_commands(report: ProgramReport) -> tuple[str, ...]:
     """Return shell commands that show the same facts about a running process. The first command reads counters; the
     others trace the threads' switches and need root's rights (perf-sched(1)). Return () if the process's number is not
     known."""
@@ -357,11 +367,11 @@ def by_hand(report: ProgramReport) -> tuple[str, ...]:
     )
 
 
-def by_hand_lines(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield the commands of :func:`by_hand` below a heading."""
-    commands = by_hand(report)
+def program_command_lines(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield the commands of :func:`program_commands` below a heading."""
+    commands = program_commands(report)
     if commands:
-        yield heading("THE SAME BY HAND")
+        yield small_title("THE SAME BY HAND")
         for command in commands:
             yield from wrap(command, width, "  ")
         yield from wrap(_BY_HAND, width, style="dim")
@@ -378,17 +388,17 @@ def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = Fals
     rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
     for place, one in enumerate(found, 1):
         shown = [called(one.name, ID), str(one.pid), clean(one.user, WORD) or "–", f"{one.cpu_percent:.0f} %"]
-        rows.append([*([str(place)] if numbered else []), *shown, since(one.started_at)])
+        rows.append([*([str(place)] if numbered else []), *shown, begun_text(one.started_at)])
     sizes = column_sizes(rows)
     room = width - sum(sizes) - _GAP * len(sizes)
     if room >= _LEAST_COMMAND and any(one.command for one in found):
         commands = ["command", *(clean(one.command, PATH) for one in found)]
         rows = [[*row, in_cells(command, room).rstrip()] for row, command in zip(rows, commands, strict=True)]
     lead = 1 if numbered else 0
-    return table(rows, width, right=(*range(lead), lead + 1, lead + 3), gap=_GAP)
+    return table_lines(rows, width, right=(*range(lead), lead + 1, lead + 3), gap=_GAP)
 
 
-def since(started_at: str, now: datetime.datetime | None = None) -> str:
+def begun_text(started_at: str, now: datetime.datetime | None = None) -> str:
     """Return when a process began, in local time: ``14:02`` today, else ``2026-11-27``."""
     began = local_time(started_at)
     if began is None:

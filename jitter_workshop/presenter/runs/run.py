@@ -35,7 +35,15 @@ from jitter_workshop.model.text import (
     many,
 )
 from jitter_workshop.presenter.runs.omission import few_sent
-from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
+from jitter_workshop.presenter.text.lines import (
+    Lines,
+    grouped_number,
+    labelled,
+    progress_bar,
+    small_title,
+    table_lines,
+    wrap,
+)
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
@@ -77,7 +85,7 @@ _BY_TRANSIT = ", transit"
 TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both runs a little time"
 
 
-def beside(request: MeasureRequest, company: str) -> str:
+def describe_noise(request: MeasureRequest, company: str) -> str:
     """Describe the noise that is made during a run; "" without a noise. ``company``: the lesson's words for this
     noise, "" for none.
     """
@@ -97,7 +105,7 @@ def _length(request: MeasureRequest) -> str:
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
-def judged_by(
+def judging_percentile(
     workload: str, tail: str, each_ns: int, per_second: float | None = None, *, from_due_time: bool = False
 ) -> str:
     """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
@@ -147,9 +155,9 @@ def about_to_measure(
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
     tail, each_ns = tail_of(request.workload, asked), interval_ns(request)
-    judged = judged_by(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
-    noise = f"{clean(request.noise, WORD)}: {beside(request, company)}" if request.noise else "none"
-    lines = [heading("THIS RUN")]
+    judged = judging_percentile(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
+    noise = f"{clean(request.noise, WORD)}: {describe_noise(request, company)}" if request.noise else "none"
+    lines = [small_title("THIS RUN")]
     for name, value in (
         ("run", f"{clean(request.label, ID)} ({request.workload})"),
         ("length", _length(request)),
@@ -165,7 +173,7 @@ def about_to_measure(
     return lines
 
 
-def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
+def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
     """Return a bar, the time left, and the newest block's figures. If the run has to wait before it begins, return the
     reason ``waiting``."""
     if stopping:
@@ -177,7 +185,7 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
     count = f"  block {now.done} of {now.total}"
     left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
     room = max(width - max(len(count) + len(left), 32), 10)
-    told = [filled(now.done, now.total, room).append(count, "text").append(left, "dim")]
+    told = [progress_bar(now.done, now.total, room).append(count, "text").append(left, "dim")]
     told.append(Text(_block_told(now, width), "dim"))
     if now.block.temperature_celsius is not None:
         told.append(Text(now_told(now.block)[:width], "dim"))
@@ -240,7 +248,7 @@ def core_compared(before: Run, after: Run, width: int) -> Lines:
     taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
     if (before.steal_ns, after.steal_ns) != (None, None):
         lines.append(f"{'steal':<11} first  {taken[0]}, second {taken[1]}"[:width])
-    return [heading(CORE), *(Text(line, "dim") for line in lines)] if lines else []
+    return [small_title(CORE), *(Text(line, "dim") for line in lines)] if lines else []
 
 
 def now_told(block: Block) -> str:
@@ -326,7 +334,7 @@ def remark(run: Run) -> str:
     return " ".join(cleaned_sentence(one, SENTENCE) for one in said if one)
 
 
-def result(run: Run, width: int) -> Lines:
+def run_result_lines(run: Run, width: int) -> Lines:
     """Return a run's whole result in at most 80 columns. A warning comes first if few messages were sent. Then come
     latencies, stalls and gaps, threads, and other facts such as the clock."""
     width = min(width, WIDEST)
@@ -389,7 +397,7 @@ def _latencies(run: Run, width: int) -> list[Lines]:
             labels = ["", "", "mean", "min", *(f"{p} %" for p in PERCENTILES), "max", "count", "beyond range"]
             rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True) if label or any(cells)]
             rows = rows if rows[-1][1:] != [_NONE_BEYOND] * len(group) else rows[:-1]
-            tables.append(table(rows, width, right=range(1, 5), gap=4))
+            tables.append(table_lines(rows, width, right=range(1, 5), gap=4))
     return [*tables, [Text(line) for line in legend]]
 
 
@@ -417,8 +425,8 @@ def _stalls(run: Run, width: int) -> Lines:
     rows = [[over, "count", "per second", taken]]
     for r in run.stalls.rates:
         stolen = amount(STOLEN, r.stolen_ns_per_second)
-        rows.append([nice_ns(r.threshold_ns), figure(r.count), nice_number(r.per_second), stolen])
-    lines = table(rows, width, right=(1, 2, 3), gap=4)
+        rows.append([nice_ns(r.threshold_ns), grouped_number(r.count), nice_number(r.per_second), stolen])
+    lines = table_lines(rows, width, right=(1, 2, 3), gap=4)
     if run.workload == "ack":
         lines += _fact("rate", rate_in_words(run), width)
     elif run.rated_s < run.duration_s:
@@ -441,16 +449,16 @@ def _buckets(run: Run, width: int) -> Lines:
         cells.append([span, "–" if bucket.per_hour is None else f"{bucket.per_hour:,.0f}"])
     half = (len(used) + 1) // 2
     rows = [left + right for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
-    return [*wrap(head, width), *table(rows, width, right=(1, 3), gap=4, head=False)]
+    return [*wrap(head, width), *table_lines(rows, width, right=(1, 3), gap=4, head=False)]
 
 
 def _threads(run: Run, width: int) -> Lines:
     rows = [["thread", "slept", "preempted", "moved", "faults", "where its work was done"]]
     for t in run.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
-        counts = map(figure, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))
+        counts = map(grouped_number, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))
         rows.append([clean(t.name, CELL), *counts, _residence(t)])
-    return table(rows, width, right=range(1, 5)) if run.threads else []
+    return table_lines(rows, width, right=range(1, 5)) if run.threads else []
 
 
 def _residence(thread: ThreadRecord) -> str:

@@ -10,8 +10,8 @@ from jitter_workshop.flow.watching.tally import evidence_of, time_not_watched
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
 from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, cleaned_sentence, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
-from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, causes, stall_line, stall_page
-from jitter_workshop.presenter.text.lines import Lines, heading, table, wrap
+from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, cause_table, stall_line, stall_page
+from jitter_workshop.presenter.text.lines import Lines, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import BRIEF, cause_words
 from jitter_workshop.stats.acceptance import ACCEPTED
@@ -21,7 +21,7 @@ SHOWN = 10
 """The most stalls that are shown; the JSON has all that are kept."""
 
 
-def page(report: WatchReport, width: int) -> Lines:
+def watch_page(report: WatchReport, width: int) -> Lines:
     """Return the page at the end of a watch."""
     width = min(width, WIDEST)
     what = called(report.watching, ID) + (f" (pid {report.pid})" if report.pid is not None else "")
@@ -36,16 +36,16 @@ def page(report: WatchReport, width: int) -> Lines:
         lines += wrap(cleaned_sentence(clean(note, SENTENCE)), width, "▲ ", style="bad")
     lines += [Text(), *_rates(report, width)]
     if report.causes is not None:
-        lines += [Text(), *causes(evidence_of(report), width)]
+        lines += [Text(), *cause_table(evidence_of(report), width)]
     if report.kept:
-        lines += [Text(), heading(WORST_STALLS)]
+        lines += [Text(), small_title(WORST_STALLS)]
     for number, stall in enumerate(report.kept[:SHOWN], 1):
         lines += [Text()] if number <= IN_FULL + 1 else []
         lines += list(_stall(number, stall, width))
     return lines
 
 
-def progress(report: WatchReport) -> str:
+def watch_progress_line(report: WatchReport) -> str:
     """Return the line that is shown while a watch goes on."""
     seen = many(report.stalls, "stall")
     worst = ""
@@ -87,7 +87,7 @@ def _long(seconds: float) -> str:
 
 
 def _rates(report: WatchReport, width: int) -> Iterator[Text]:
-    yield heading("HOW OFTEN")
+    yield small_title("HOW OFTEN")
     rows = [["stalls of", "seen", "an hour", "at least", "at most (95 %)"]]
     for rate in report.rates:
         figures = (rate.per_hour, rate.per_hour_low, rate.per_hour_high)
@@ -95,7 +95,7 @@ def _rates(report: WatchReport, width: int) -> Iterator[Text]:
             [f"{nice_ns(rate.threshold_ns)} or longer", f"{rate.count:,}"]
             + [nice_number(one) if one is not None else "–" for one in figures]
         )
-    yield from table(rows, width, right=range(1, 5))
+    yield from table_lines(rows, width, right=range(1, 5))
     said = "The limits are valid only if stalls are independent of each other. But stalls often come in groups."
     yield from wrap(said, width, style="dim")
 

@@ -16,7 +16,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.text.cpu_effects import CpuEffect, effects, uncounted
+from jitter_workshop.presenter.text.cpu_effects import CpuEffect, effects_on_cpus, uncounted
 from jitter_workshop.presenter.text.lines import Lines, in_ascii
 from jitter_workshop.presenter.text.styled import Text
 
@@ -69,7 +69,7 @@ def of_settings(
     True if boot parameters among the writes take effect only at the next boot.
     """
     planned = tuple(changes)
-    changed = Changed(effects(planned, view.topology.online, waits=waits), uncounted(planned), made)
+    changed = Changed(effects_on_cpus(planned, view.topology.online, waits=waits), uncounted(planned), made)
     return _drawn(view, width, changed, ascii_only) if changed.effects or changed.writes else []
 
 

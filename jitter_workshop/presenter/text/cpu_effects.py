@@ -45,7 +45,7 @@ class CpuEffect:
     values: Values
 
 
-def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
+def effects_on_cpus(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
     """Return the effects of writes that change the state of single online CPUs. Other writes, such as those below
     ``/proc/sys/vm``, have no effect here. ``waits``: True if boot parameters among the writes wait for the next
     boot."""
@@ -57,7 +57,7 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Return CPU → number of writes to the CPU's files, without those that :func:`effects` shows."""
+    """Return CPU → number of writes to the CPU's files, without those that :func:`effects_on_cpus` shows."""
     return Counter(
         int(found[1])
         for change in changes

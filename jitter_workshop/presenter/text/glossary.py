@@ -9,7 +9,7 @@ import tomllib
 from importlib import resources
 
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.lines import Lines, small_title, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
@@ -50,7 +50,7 @@ def terms() -> tuple[Term, ...]:
     )
 
 
-def place(term: Term, text: str) -> int | None:
+def index_of_term(term: Term, text: str) -> int | None:
     """Return the index of a term's first occurrence in a text, or None. The text must have no double blanks."""
     places = [hit.start() for form in term.also if (hit := _pattern(form).search(text)) is not None]
     return min(places, default=None)
@@ -67,14 +67,14 @@ def _pattern(form: str) -> re.Pattern[str]:
 def found(text: str) -> tuple[Term, ...]:
     """Return the terms of a page in the order of their first occurrence."""
     flat = " ".join(text.split())
-    placed = [(at, one) for one in terms() if (at := place(one, flat)) is not None]
+    placed = [(at, one) for one in terms() if (at := index_of_term(one, flat)) is not None]
     return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
 
 
-def explained(text: str, width: int) -> Lines:
+def term_lines(text: str, width: int) -> Lines:
     """Return the terms of a page, each with its meaning."""
     shown = found(text)
-    lines: Lines = [heading(TITLE)]
+    lines: Lines = [small_title(TITLE)]
     if not shown:
         return [*lines, *wrap(Text(NONE, "dim"), width)]
     for one in shown:

@@ -173,7 +173,7 @@ def cpus_in_short(text: str) -> str:
     return re.sub(_CPU_LIST, shortened, text) if text.count(",") >= 7 else text
 
 
-def heading(text: str) -> Text:
+def small_title(text: str) -> Text:
     """Return a small title."""
     return Text(text, "bold dim")
 
@@ -299,7 +299,9 @@ def _is_key(token: str) -> bool:
 # -- tables and bars ---------------------------------------------------------------------------------------------------
 
 
-def table(rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: int = 1) -> Lines:
+def table_lines(
+    rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: int = 1
+) -> Lines:
     """Return rows as a table: each column is as wide as its widest cell, and ``gap`` cells are between two columns.
     ``right``: the columns that are aligned at the right. Where a line is too long, the widest column is cut. ``head``:
     how many of the first rows name the columns."""
@@ -343,12 +345,12 @@ def local_time(moment: str) -> datetime.datetime | None:
         return None
 
 
-def figure(number: int | None) -> str:
+def grouped_number(number: int | None) -> str:
     """Return a count with a comma between thousands; ``–`` if the count is not known."""
     return "–" if number is None else f"{number:,}"
 
 
-def bar(value: float, largest: float, width: int) -> str:
+def bar_of_value(value: float, largest: float, width: int) -> str:
     """Return a bar that is ``width`` cells long for ``largest``, in steps of an eighth of a cell."""
     if largest <= 0 or value <= 0 or width < 1:
         return ""
@@ -357,23 +359,23 @@ def bar(value: float, largest: float, width: int) -> str:
     return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
 
 
-def filled(done: float, total: float, width: int, rest: str = "─", style: str = "accent") -> Text:
+def progress_bar(done: float, total: float, width: int, rest: str = "─", style: str = "accent") -> Text:
     """Return a bar of progress, or of a share; ``rest`` is the character for the part that is not filled."""
-    full = bar(done, max(total, 1), width)
+    full = bar_of_value(done, max(total, 1), width)
     return Text(full, style).append(rest * max(width - len(full), 0), "rule")
 
 
 def waiting(said: str, done: int, total: int, width: int) -> Lines:
     """Return a sentence on work that goes on, and a bar of its progress; no bar if ``total`` is 0."""
     lines = wrap(said, width, style="dim")
-    return [*lines, filled(done, total, max(1, min(width, _WAITING_BAR)), "░")] if total else lines
+    return [*lines, progress_bar(done, total, max(1, min(width, _WAITING_BAR)), "░")] if total else lines
 
 
 def log_bar(value_ns: float, largest_ns: float, width: int) -> str:
     """Return a bar on a logarithmic scale from 10 ns, because latencies differ by powers of ten."""
     if value_ns <= _LOWEST_NS or largest_ns <= _LOWEST_NS:
-        return bar(1, 8 * width, width)
-    return bar(math.log10(value_ns / _LOWEST_NS), math.log10(largest_ns / _LOWEST_NS), width)
+        return bar_of_value(1, 8 * width, width)
+    return bar_of_value(math.log10(value_ns / _LOWEST_NS), math.log10(largest_ns / _LOWEST_NS), width)
 
 
 # -- the progress of work ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S, HoldUp, ProcessSeen, ProgramReport
 from jitter_workshop.model.text import ID, called, clean
 from jitter_workshop.presenter.runs import program as words
-from jitter_workshop.presenter.text.lines import heading, waiting, wrap
+from jitter_workshop.presenter.text.lines import small_title, waiting, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -248,7 +248,7 @@ class ProgramScreen(CausesScreen):
 
     def head_lines(self, width: int) -> Iterable[Text]:
         if self._report is not None:
-            return words.head(self._report, width)
+            return words.program_head(self._report, width)
         if self.said:
             return [Text("Nothing is known about this program's time.", "dim")]
         to_go = f"Observing: {self._rest_s:.0f} s to go. Esc stops the observation, not the program."
@@ -261,14 +261,14 @@ class ProgramScreen(CausesScreen):
             return
         yield from words.threads(report, width)
         if report.causes is not None:
-            yield from (Text(), *words.causes(report.causes, width))
-        if told := list(words.figures(report, width)):
+            yield from (Text(), *words.waiting_cause_lines(report.causes, width))
+        if told := list(words.program_sentences(report, width)):
             yield from (Text(), *told)
 
     def stalls_lines(self, width: int) -> Iterable[Text]:
         if self._report is None:
             return
-        yield heading(words.HELD_UP)
+        yield small_title(words.HELD_UP)
         if not self.worst:
             yield from wrap(words.no_holdups(self._report), width)
         for index, one in enumerate(self.worst):
@@ -284,7 +284,7 @@ class ProgramScreen(CausesScreen):
         if self.traced:
             told = list(words.waits(self._report, width))
             yield from (*(told or [Text("Its threads waited for nothing.")]), Text())
-        yield from words.by_hand_lines(self._report, width)
+        yield from words.program_command_lines(self._report, width)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -301,4 +301,4 @@ class ProgramScreen(CausesScreen):
         return write_program(self._scene, self._report)
 
     def commands(self) -> Iterable[str]:
-        return words.by_hand(self._report) if self._report is not None else ()
+        return words.program_commands(self._report) if self._report is not None else ()

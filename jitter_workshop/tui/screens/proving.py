@@ -72,7 +72,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     def _lines(self, width: int) -> Iterable[Text]:
         if self._page == "verdict" and self.proof is not None:
-            return words.verdict(self.proof, width)
+            return words.proof_verdict_lines(self.proof, width)
         running = self.under_way
         if self._page == "rounds" and running is not None:
             rows = min(max(self.size.height - _FRAME, _LEAST_ROWS), _MOST_ROWS)
@@ -81,7 +81,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             why = self._why_no_plan
             told = f"This change cannot be proven now: {why}." if why else "Reading the plan…"
             return wrap(Text(told, "text"), width)
-        return words.cost(self._planned[1], width, self._choices, self._chosen, self.proof)
+        return words.proof_cost_lines(self._planned[1], width, self._choices, self._chosen, self.proof)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self.under_way
@@ -92,7 +92,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             return [Text(what, "accent")]
         if running.waiting:
             return wrap(Text(f"{clean(running.waiting, SENTENCE)} Esc stops waiting.", "text"), width)
-        return words.progress(
+        return words.proof_progress_lines(
             running.step, running.progress, self._rounds, running.left_s, width, workload=running.workload
         )
 
@@ -276,7 +276,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
 
     @property
     def _choices(self) -> tuple[int, ...]:
-        return words.choices(self.proof)
+        return words.round_choices(self.proof)
 
     @property
     def _rounds(self) -> int:

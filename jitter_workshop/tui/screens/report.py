@@ -194,30 +194,30 @@ class ReportScreen(WorkshopScreen, scope="report"):
         facts = [self._chosen.name]
         if self._made is not None:
             path, files = self._made
-            facts += [preview.size(files), clean(path.name, LINE)]
+            facts += [preview.size_of_files(files), clean(path.name, LINE)]
         elif self._making is not None:
             facts.append("being made…")
         where = f"into {clean(self._places[0], PATH)}" if self._places else "no folder is writable"
         others = preview.others_in_short(self._document, self._chosen.name == RAW)
-        return preview.head(facts, where, others, width)
+        return preview.preview_head(facts, where, others, width)
 
     def _opening(self, width: int) -> Iterable[Text]:
-        return preview.opening(self._document, width) if self._document is not None else ()
+        return preview.preview_opening(self._document, width) if self._document is not None else ()
 
     def _chart_title(self, width: int) -> Iterable[Text]:
         return preview.chart_title(self._overlays, self._overlay, width)
 
     def _rest(self, width: int) -> Iterable[Text]:
         if self._document is not None:
-            yield from preview.rest(self._document, width)
+            yield from preview.preview_sections(self._document, width)
             if not self.huge:
                 yield from self._side(width)
 
     def _side(self, width: int) -> Iterable[Text]:
         """Yield lines with the available formats, and with the private facts in the report."""
         if self._document is not None:
-            yield from preview.about(tuple(FORMATS.values()), self._chosen, width)
-            yield from preview.for_others(self._document, self._chosen.name == RAW, width)
+            yield from preview.format_choices(tuple(FORMATS.values()), self._chosen, width)
+            yield from preview.private_data_lines(self._document, self._chosen.name == RAW, width)
 
     def say_lines(self, width: int) -> Iterable[Text]:
         if self._written is not None:
@@ -252,7 +252,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         except WorkshopError as error:
             self._refused(error, path)
             return
-        self._written = Written(made[0], preview.size(files), wish)
+        self._written = Written(made[0], preview.size_of_files(files), wish)
         self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:

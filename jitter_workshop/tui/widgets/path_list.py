@@ -13,7 +13,7 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import ID, REASON, SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, is_new, marks, path_words
+from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, is_new, path_words, progress_signs
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
@@ -127,7 +127,7 @@ class PathList(Sheet):
         under = index == self._cursor
         earned = entry.done and not entry.only_read
         state = "▸" if under else "●" if earned else "◐" if entry.started else "○" if entry.here else "◌"
-        shown = marks(entry)
+        shown = progress_signs(entry)
         # Marks that this host cannot earn leave their room to the reason.
         bare = bool(reason) and not set(shown) & {"✓", "✗"}
         columns = () if bare else self._columns

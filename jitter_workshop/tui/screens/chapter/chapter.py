@@ -25,7 +25,7 @@ from jitter_workshop.presenter.course import diagnosis, keys_that_wait
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_OTHERS, came_back, others_warned
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.run import progress
+from jitter_workshop.presenter.runs.run import run_progress_lines
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.prose import prose, styled
 from jitter_workshop.presenter.text.styled import Text
@@ -329,7 +329,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         running = self._page.run
         if running is None:
             return ()
-        return progress(running.progress, running.waiting, running.stopping, width)
+        return run_progress_lines(running.progress, running.waiting, running.stopping, width)
 
     def _data(self, width: int) -> Iterable[Text]:
         """Return the step's figures; on a narrow screen the step's page is above them."""
@@ -350,7 +350,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [self.said]
         if self._page.run is not None:
             return []
-        skipped = diagnosis.skipped(self.walk, self.step)
+        skipped = diagnosis.skipped_sentence(self.walk, self.step)
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording(), *filter(None, (skipped,))]
         more = (self.now.hunt.said(), self.walk.measuring.warning(self.step), skipped)

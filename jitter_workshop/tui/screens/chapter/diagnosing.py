@@ -82,14 +82,14 @@ class Diagnose(Step):
         if (seen := diagnosis.ready) is None:
             done, total = self._went
             return waiting(words.READING, done, total, width)
-        return words.lines(seen, self.cursor, diagnosis.answered(), width)
+        return words.diagnosis_page(seen, self.cursor, diagnosis.answered(), width)
 
     def said(self) -> list[str]:
         diagnosis = self.walk.diagnosis
         seen, answered = diagnosis.ready, diagnosis.answered()
         if seen is None or answered is None:
             return [words.CHOOSE] if self._open else []
-        return [words.judged(answered, seen, self.walk.chapter, self.page.workshop.course)]
+        return [words.judged_diagnosis(answered, seen, self.walk.chapter, self.page.workshop.course)]
 
     def judged_on_recording(self) -> list[str]:
         return self.said()

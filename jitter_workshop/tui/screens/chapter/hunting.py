@@ -146,7 +146,7 @@ class ChapterHunt:
         hunt = self._page.workshop.hunts.hunt
         before, self._seen = self._seen, hunt.state if hunt is not None else None
         if before == "running" and self._seen in ("stopped", "over"):
-            self._screen.tell(words.ended(hunt, self._page.walk.runs.run_in("again") is not None))
+            self._screen.tell(words.noise_ended_message(hunt, self._page.walk.runs.run_in("again") is not None))
 
     def end(self) -> None:
         """End the noise if one is running."""
@@ -334,7 +334,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
             yield from wrap(Text(words.hunt_state(self._hunt), "dim"), width)
             return
         colour = "good" if finding.right else "text"
-        yield from wrap(Text(clean(words.verdict(finding, self._hunt), LINE), style=f"bold {colour}"), width)
+        yield from wrap(Text(clean(words.hunt_answer_line(finding, self._hunt), LINE), style=f"bold {colour}"), width)
         for heading, sentence in words.reasons(finding, self._hunt):
             if heading:
                 yield Text()
@@ -342,7 +342,7 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
             yield from wrap(Text(clean(sentence, SENTENCE), "text"), width)
 
     def key_words(self) -> str:
-        return _ANSWERED if self._over else _NAMING.format(numbers=words.numbers(len(self._hunt.suspects)))
+        return _ANSWERED if self._over else _NAMING.format(numbers=words.digit_keys(len(self._hunt.suspects)))
 
     def digit(self, index: int) -> None:
         if not self._over and 0 <= index < len(self._hunt.suspects):
@@ -395,10 +395,10 @@ class CuresPage(ChoosingPage, scope="cures"):
         for index, cpu in enumerate(self._choices):
             here = index == self.cursor
             style = "bold accent" if here else "text"
-            yield Text(f"{'▸' if here else ' '} {index + 1} {words.place(cpu)}", style=style)
+            yield Text(f"{'▸' if here else ' '} {index + 1} {words.offer_of_new_run(cpu)}", style=style)
 
     def key_words(self) -> str:
-        keys = _ACTING.format(numbers=words.numbers(len(self._choices)))
+        keys = _ACTING.format(numbers=words.digit_keys(len(self._choices)))
         return f"The commands are {IN_CLIPBOARD}." if self._copied else keys
 
     def digit(self, index: int) -> None:

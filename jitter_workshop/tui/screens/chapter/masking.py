@@ -43,10 +43,10 @@ class MaskPage(Page, scope="mask"):
         yield from words.editor(self._mask, self._at, width)
         if self._judged is not None:
             yield Text()
-            yield from words.judged(task, self._judged, width)
+            yield from words.judged_mask_lines(task, self._judged, width)
 
     def key_words(self) -> str:
-        return words.keys(None if self._judged is None else self._judged.right, self._last)
+        return words.mask_keys_line(None if self._judged is None else self._judged.right, self._last)
 
     def action_sideways(self, by: int) -> None:
         """Move the cursor by one bit; the higher CPU is at the left."""

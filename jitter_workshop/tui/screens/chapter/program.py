@@ -50,7 +50,7 @@ class ChooseProgram(Look):
         return EnterKey("to the programs" if self.reading_first else self._going_on)
 
     def _lines(self, width: int) -> Lines:
-        return [*words.choices(self.walk.program.work, width, _OWN), Text(), *super()._lines(width)]
+        return [*words.program_choice_lines(self.walk.program.work, width, _OWN), Text(), *super()._lines(width)]
 
     def keys(self) -> StepKeys:
         return StepKeys() if self.reading_first else StepKeys([("chapter.programs", ""), ("chapter.program", "")])
@@ -79,11 +79,15 @@ class ObserveProgram(Step):
             told = f"{words.OBSERVING} {left:.0f} s at most" if left else "Adding up…"
             return waiting(told, round(OBSERVED_S - left), OBSERVED_S if left else 0, width)
         if program.report is not None:
-            return [*words.spoken(program.work, width), Text(), *program_view.explained(program.report, width)]
+            return [
+                *words.spoken(program.work, width),
+                Text(),
+                *program_view.program_report_lines(program.report, width),
+            ]
         lines = words.seen(program.work, width)
         if program.work.observed is not None:
             return [*lines, Text(), *wrap(words.AGAIN_FOR_ALL, width, style="dim")]
-        return [*words.program(program.work, width), *lines]
+        return [*words.program_line(program.work, width), *lines]
 
     def verdict(self, width: int) -> Lines:
         outcome = self.walk.guess.outcome() if self.page.observing is None else None
@@ -160,7 +164,7 @@ class ProveProgram(Step):
     def _lines(self, width: int) -> Lines:
         if self.walk.program.why_not:
             return []
-        chosen = words.changes(self.walk.program.work, self._offered, width)
+        chosen = words.change_choice_lines(self.walk.program.work, self._offered, width)
         return [*chosen, Text(), *words.proven(self.proof, width)]
 
     def keys(self) -> StepKeys:

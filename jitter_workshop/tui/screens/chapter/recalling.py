@@ -37,13 +37,13 @@ class RecallPage(Page, scope="recall"):
         yield from words.question(self._now, self._at + 1, len(self._asked), width, self._chosen)
         if self._judged is not None:
             yield Text()
-            yield from words.answered(self._now, self._judged, width)
+            yield from words.recall_outcome_lines(self._now, self._judged, width)
         elif self._no_answer:
             yield Text()
             yield from wrap(Text(NO_NUMBER, "text"), width)
 
     def key_words(self) -> str:
-        return words.keys(self._now, self._judged is not None, self._at + 1 == len(self._asked))
+        return words.recall_keys_line(self._now, self._judged is not None, self._at + 1 == len(self._asked))
 
     def digit(self, index: int) -> None:
         self._no_answer = self._judged is None and index >= len(self._now.question.answers)

@@ -165,7 +165,7 @@ class BackgroundRuns:
                 frame.show_error(error)
         # The step says whether a cure helped.
         said = remark(run) if slot != TREATED else ""
-        if disturbed := class_host.disturbed(page.workshop.context.class_view, run):
+        if disturbed := class_host.disturbance_sentence(page.workshop.context.class_view, run):
             said = f"{said} {disturbed}".strip()
         if not run.complete:
             said = stopped(run)

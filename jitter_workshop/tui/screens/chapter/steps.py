@@ -31,15 +31,15 @@ from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
-from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, as_root
+from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, root_words
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, PLAN_OF_THESE_CPUS, TOO_EARLY
-from jitter_workshop.presenter.host.status import facts
+from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.omission import few_sent
-from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
+from jitter_workshop.presenter.runs.run import about_to_measure, judging_percentile
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -448,7 +448,7 @@ class Step:
         """Show what took the time, after a change or in a hunt."""
         rehearsed = self.walk.host.rehearsed
         if rehearsed or not (self.after_change or self.walk.hunts):
-            return self._only_tell(keys_that_wait.causes(rehearsed, self.name))
+            return self._only_tell(keys_that_wait.why_no_causes(rehearsed, self.name))
         return "causes"
 
     def key_cpus(self) -> Work:
@@ -515,7 +515,7 @@ class Look(Step):
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
         airy = self.screen.wide and self.screen.tall
-        return facts(self.walk.host.look(), width, title, airy=airy)
+        return fact_lines(self.walk.host.look(), width, title, airy=airy)
 
 
 class Predict(Step):
@@ -583,9 +583,9 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         if task is None or self.page.marking:
             return []
-        lines = chapter_view.choices(task, self.choice, self.page.lock_reason, width)
+        lines = chapter_view.guess_choice_lines(task, self.choice, self.page.lock_reason, width)
         outcome = self.walk.guess.outcome() if self.walk.runs.run_in(task.slot) is None else None
-        return lines if outcome is None else lines + chapter_view.answered(task, outcome, width)
+        return lines if outcome is None else lines + chapter_view.guess_outcome_lines(task, outcome, width)
 
     def said_of_recording(self) -> list[str]:
         task = self.walk.chapter.prediction
@@ -625,7 +625,7 @@ class Predict(Step):
     def _digits(self) -> str:
         """Return the digit keys of the answers, such as ``1–4``."""
         task = self.walk.chapter.prediction
-        return hunt.numbers(len(task.answers) if task is not None else 0)
+        return hunt.digit_keys(len(task.answers) if task is not None else 0)
 
     @property
     def _untouched(self) -> str:
@@ -733,10 +733,10 @@ class Measure(Step):
         if running is not None:
             waits = bool(running.waiting)
             now, workload, due = running.progress, running.request.workload, self.walk.runs.from_due_time
-            return Result(effect.so_far(now, workload, self.page.asked, width, waits=waits, from_due_time=due))
+            return Result(effect.unfinished_line(now, workload, self.page.asked, width, waits=waits, from_due_time=due))
         if seen is None:
             return Result([])
-        told = effect.measured(seen, width, self.walk.runs.shows, self.page.asked)
+        told = effect.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
@@ -750,7 +750,7 @@ class Measure(Step):
     def headline(self) -> tuple[str, str]:
         running, due = self.page.run, self.walk.runs.from_due_time
         if running is None:
-            return effect.headline(self.walk.runs.known(self.name), self.page.asked, from_due_time=due)
+            return effect.large_figure(self.walk.runs.known(self.name), self.page.asked, from_due_time=due)
         workload = running.request.workload
         return effect.headline_so_far(running.progress, workload, self.page.asked, from_due_time=due)
 
@@ -851,7 +851,7 @@ class Apply(Step):
 
     def _lines(self, width: int) -> Lines:
         view = self.page.by_hand
-        return self._planned(width) if view is None else by_hand.watched(view, width, "(y copies)")
+        return self._planned(width) if view is None else by_hand.by_hand_step_lines(view, width, "(y copies)")
 
     def _planned(self, width: int) -> Lines:
         """Return the lines of the plan. After an attempt to apply the plan, return the lines of the outcome."""
@@ -862,7 +862,7 @@ class Apply(Step):
         if tried is not None:
             made, waits = walk.host.standing(), walk.host.awaits_reboot
             drawn = of_settings(walk.cpus.view(), width, made, made=not waits, waits=waits)
-            return [*changes.of_step(*tried, width), *([Text(), *drawn] if drawn else [])]
+            return [*changes.applied_step_lines(*tried, width), *([Text(), *drawn] if drawn else [])]
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
         if walk.chapter.changes == "tunables":
@@ -871,7 +871,10 @@ class Apply(Step):
             drawn = of_settings(page.cpus_of(planned), width, made or planned.changes, made=not waits, waits=waits)
         else:
             drawn = boxes(page.cpus_of(planned), width)
-        return [*([*drawn, Text()] if drawn else []), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
+        return [
+            *([*drawn, Text()] if drawn else []),
+            *plan_view.plan_step_lines(planned, words, walk.host.rehearsed, width),
+        ]
 
     def said_of_recording(self) -> list[str]:
         return [cleaned_sentence(NOT_WRITTEN)]
@@ -879,7 +882,7 @@ class Apply(Step):
     def said(self) -> list[str]:
         view = self.page.by_hand
         if view is not None:
-            return [f"{by_hand.said(view)} {by_hand.guarded(view)}".strip()]
+            return [f"{by_hand.by_hand_sentence(view)} {by_hand.guarded(view)}".strip()]
         if self.reading_first:
             return []
         return [masks.OFFER if self.to_mask else self._said_of_plan()]
@@ -899,12 +902,12 @@ class Apply(Step):
         way = self.walk.host.boots.way()
         if way is not None:
             offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
-            return f"{_said_of_boots(way, as_root(page.workshop))}{offer}"
+            return f"{_said_of_boots(way, root_words(page.workshop))}{offer}"
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {by_hand.OFFER}" if self._hand_keys() else ""
         ends = f"{RESTORED_ON_LEAVING}, unless you keep the changes, or with u"
-        return f"At the plan's end, Enter writes this, {as_root(page.workshop)}.{offer} {ends}."
+        return f"At the plan's end, Enter writes this, {root_words(page.workshop)}.{offer} {ends}."
 
     @property
     def _no_rights(self) -> bool:
@@ -1149,7 +1152,7 @@ class Compare(Step):
         found, relation = self._distance, self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
             return Drawing(marks, bright=None if self.walk.runs.from_due_time else NEWEST)
-        told = effect.in_words(found) if relation == "changed" else effect.apart(found)
+        told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
         # its verdict says that, and not two of many runs.
         quiet = proof.leads(self.proof) or (
@@ -1169,7 +1172,7 @@ class Compare(Step):
         made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
         rate = made.count / run.duration_s if made is not None and run.duration_s > 0 else None
         due = self.walk.runs.from_due_time
-        return f"Runs are judged by {judged_by(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
+        return f"Runs are judged by {judging_percentile(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
 
     @property
     def _distance(self) -> Effect | None:
@@ -1201,13 +1204,16 @@ class Compare(Step):
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = count_effects(*both, self.walk.runs.shows), effect.rows_of(self._causes, most, self._told)
+        found, causes = (
+            count_effects(*both, self.walk.runs.shows),
+            effect.causes_with_row(self._causes, most, self._told),
+        )
         if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
-        undecided = proof.undecided(self.proof)
+        undecided = proof.proof_is_undecided(self.proof)
         origin, relation = effect.origin_of(both[0]), self._relation
-        told = effect.counts(found, width, origin, relation, causes, undecided=undecided, runs=both)
+        told = effect.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
         parts = [told, chapter_view.core(self.walk, width), self._notes(width) if self._notes_below else []]
         return [line for part in parts if part for line in (*part, Text())][:-1]
 
@@ -1268,13 +1274,13 @@ class Compare(Step):
         if both is None or found is None:
             return Result([])
         if self.walk.host.rehearsed:
-            return effect.compared(found, both, relation, width)
+            return effect.result_of_two_runs(found, both, relation, width)
         first, second = both
         if relation == "alike" and first.run.id != second.run.id:
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run), effect.against_each_other(alike, self.page.asked)
             return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
-        result = effect.compared(found, both, relation, width, proof=self._known, short=self._short)
+        result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
         notes, both_ways = self._notes(width), "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
         told += wrap(both_ways, width) if both_ways else []
@@ -1290,10 +1296,10 @@ class Compare(Step):
         found, both, relation = self._effects, self._both, self._relation
         if both is None or found is None or relation == "alike":
             return []
-        notes = effect.compared(found, both, relation, width, proof=self._known).notes
+        notes = effect.result_of_two_runs(found, both, relation, width, proof=self._known).notes
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
         explained = self.screen.tall and relation == "changed"
-        beside = effect.beside(found, self._distance, width) if explained else []
+        beside = effect.marked_figure_line(found, self._distance, width) if explained else []
         return [*notes, *beside]
 
     @property
@@ -1311,8 +1317,8 @@ class Compare(Step):
         if self.walk.runs.emulated:
             return ""
         if self.proof is not None and proof.leads(self.proof):
-            return proof.leading(self.proof)
-        return proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
+            return proof.earlier_proof_line(self.proof)
+        return proof.earlier_proof_text(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
 
     @property
     def _offer(self) -> str:
@@ -1323,7 +1329,7 @@ class Compare(Step):
         if self._relation != "changed" or proof.leads(self.proof):
             return "", ""
         runs = () if self.walk.host.rehearsed else self._both or ()
-        return effect.headline(self._effects, runs=runs)
+        return effect.large_figure(self._effects, runs=runs)
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
@@ -1403,7 +1409,7 @@ class Explain(Step):
         return [command for command, _ in self.walk.runs.commands_by_hand()]
 
     def _lines(self, width: int) -> Lines:
-        return chapter_view.explained(
+        return chapter_view.explain_page(
             self.walk, self.page.commands.listed(), self.walk.chapter.learnt, width, self.fold
         )
 
@@ -1411,7 +1417,7 @@ class Explain(Step):
         told: list[str] = []
         if self.walk.runs.explain() is not None and not self.walk.hunts:
             found = self.walk.runs.traced_run() is not None
-            told.append(causes.offered(self.walk.chapter.evidence, found))
+            told.append(causes.causes_offer(self.walk.chapter.evidence, found))
         return told
 
     def keys(self) -> StepKeys:

@@ -200,7 +200,7 @@ class WorkshopScreen(KeyedScreen):
         class.
         """
         view = self.workshop.context.class_view
-        return class_host.lines(view, self.workshop.course, width) if view is not None else ()
+        return class_host.class_lines(view, self.workshop.course, width) if view is not None else ()
 
     def say_lines(self, width: int) -> Iterable[Text]:
         """Return the lines with the sentence above the keys."""
@@ -264,7 +264,7 @@ class WorkshopScreen(KeyedScreen):
         view, app = self.workshop.context.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
-        return (keys[0], *class_host.keys(view), *keys[1:])
+        return (keys[0], *class_host.class_keys(view), *keys[1:])
 
     def on_mount(self) -> None:
         self.refresh_keys()

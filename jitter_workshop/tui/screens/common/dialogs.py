@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import LINE, MESSAGE, clean
-from jitter_workshop.presenter.host.changes import stands
+from jitter_workshop.presenter.host.changes import applied_now_text
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
@@ -103,7 +103,7 @@ class LeaveQuestion(Question):
         super().__init__("Leave the workshop?", self._stands, keys, leave, self._keep_and_leave)
 
     def _stands(self, width: int) -> Iterable[Text]:
-        yield from wrap(Text(f"{stands(self.workshop.written())}.", "text"), width)
+        yield from wrap(Text(f"{applied_now_text(self.workshop.written())}.", "text"), width)
         yield Text()
         yield from wrap(Text(ON_LEAVING, "dim"), width)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 from jitter_workshop.presenter.course.path import HALF_DOT
-from jitter_workshop.presenter.text.glossary import explained
+from jitter_workshop.presenter.text.glossary import term_lines
 from jitter_workshop.presenter.text.lines import in_columns, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
@@ -138,4 +138,4 @@ class GlossaryPage(_CopiedPage, scope="dialog"):
     def lines(self, width: int) -> Iterable[Text]:
         below = self.app.screen_stack[-2]
         shown = (one for one in below.query(Sheet) if one.region.area)
-        return explained("\n".join(sheet.for_glossary() for sheet in shown), width)
+        return term_lines("\n".join(sheet.for_glossary() for sheet in shown), width)

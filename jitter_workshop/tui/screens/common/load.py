@@ -62,7 +62,7 @@ class LoadPage(Page, scope="load"):
         if self._looking:
             yield Text(words.LOOKING, "dim")
         elif self._load is not None and self._load.drowns:
-            yield from wrap(Text(words.figures(self._load), "text"), width)
+            yield from wrap(Text(words.load_sentence(self._load), "text"), width)
             yield from wrap(Text(words.EVERYWHERE, "bold accent"), width)
             yield from wrap(Text(words.ALL_THE_SAME, "text"), width)
         else:

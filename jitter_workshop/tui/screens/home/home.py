@@ -32,16 +32,16 @@ from jitter_workshop.presenter.host.changes import (
     NOTHING_APPLIED,
     OTHERS_MAY_MEASURE,
     RESTORED_MEANWHILE,
+    applied_now_text,
     applied_said,
     applied_told,
-    as_root,
     came_back,
-    named,
+    list_ids,
     of_others_said,
-    stands,
+    root_words,
 )
 from jitter_workshop.presenter.host.plan import NO_RIGHTS
-from jitter_workshop.presenter.text.lines import MANY_CPUS, bar, cpus_in_short, keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.text.lines import MANY_CPUS, bar_of_value, cpus_in_short, keyed, log_bar, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -259,9 +259,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
             # The chart stands below, and its legend has the figures.
             return
         from jitter_workshop.flow.measuring.curves import published_curves
-        from jitter_workshop.presenter.runs.curves import label_of, value_at
+        from jitter_workshop.presenter.runs.curves import label_of, shown_value_at
 
-        pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
+        pairs = [(c, shown_value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
         known = [value for _, value in pairs if value]
         largest = max(known, default=0)
         # A factor of two is seen on a linear scale only; a factor of a hundred only on a logarithmic one.
@@ -271,7 +271,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             own = shown is newest
             name = label_of(shown) if own else f"{clean(shown.label, WORD)} ({clean(shown.curve.origin, WORD)})"
             room = min(max(width - name_width - 25, 4), 60)
-            scale = log_bar if logarithmic else bar
+            scale = log_bar if logarithmic else bar_of_value
             drawn = scale(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
             line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
@@ -312,7 +312,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         # The message of a key holds only until the host changes again: a lease may run out, a chapter may apply.
         if self.workshop.context.standing() != self._stood:
             self.said, said = "", []
-        standing = stands(self.workshop.written())
+        standing = applied_now_text(self.workshop.written())
         if standing:
             others = of_others_said(self.workshop.of_others())
             key = "u asks before it restores any of this" if others else "u restores all"
@@ -322,7 +322,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             said.append(RESTORED_MEANWHILE)
         if again:
             said.append(
-                f"This session applied {named(word.partition('=')[0] for word in again)} before.   a applies all again"
+                f"This session applied {list_ids(word.partition('=')[0] for word in again)} before.   a applies all again"
             )
         return said
 
@@ -414,10 +414,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.tui.screens.common.dialogs import Question
 
         def about(width: int) -> Iterable[Text]:
-            return plan_view.of_step(view, words, self.workshop.context.recorded, width)
+            return plan_view.plan_step_lines(view, words, self.workshop.context.recorded, width)
 
         barred = self.workshop.context.agent_connection.rights == "none"
-        enter = NO_RIGHTS if barred else f"Enter applies this, {as_root(self.workshop)}"
+        enter = NO_RIGHTS if barred else f"Enter applies this, {root_words(self.workshop)}"
         keys = f"{enter} · ↑ ↓ scroll · Esc changes nothing"
 
         def apply() -> None:

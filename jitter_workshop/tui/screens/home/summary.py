@@ -102,7 +102,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         every = looks([steps[n].shown.curve for n in shown], theme_named(self.frame.palette.name), None)
         glyphs = dict(zip(shown, every, strict=True))
         last = 0
-        for number, line in words.steps(self._summary, width - 4):
+        for number, line in words.step_table(self._summary, width - 4):
             first, here = number != last, number == self._under + 1
             look = glyphs.get(number - 1) if first else None
             whole = Text("▸ " if first and here else "  ", "accent")
@@ -122,7 +122,9 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         """Return lines that describe how the step under the cursor was measured."""
         if not self._bought:
             return ()
-        return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
+        return wrap(
+            Text(words.describe_step_run(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   "
+        )
 
     def _rest(self, width: int) -> Iterable[Text]:
         """Yield the part of the summary that follows the steps. Only a huge screen shows the steps in another pane. On
@@ -139,7 +141,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         elif not self.huge:
             yield from self._steps(width)
             yield Text()
-        yield from words.rest(summary, width)
+        yield from words.summary_notes(summary, width)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -152,7 +154,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
     def _keep_in_sight(self) -> None:
         if self._summary is None:
             return
-        numbers = [number for number, _ in words.steps(self._summary, self.size.width)]
+        numbers = [number for number, _ in words.step_table(self._summary, self.size.width)]
         here = self._under + 1
         region = Region(0, numbers.index(here), 1, numbers.count(here))
         pane = "#summary-steps-pane" if self.huge else "#summary-rest-pane"

@@ -119,7 +119,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if self._found is None:
             return [Text("Looking at this host…" if self._looking else "This host could not be read.", "dim")]
         shows = "▲ only" if self._only_improve else "all checks"
-        return views.head(self._found, "looking…" if self._looking else shows, width)
+        return views.status_head(self._found, "looking…" if self._looking else shows, width)
 
     def _rows(self) -> list[Finding | str]:
         """Return the lines of the list: each is a heading (text) or a check."""
@@ -140,21 +140,21 @@ class StatusScreen(WorkshopScreen, scope="status"):
             if isinstance(row, str):
                 yield Text(clean(row, LABEL).upper(), "bold dim")
             else:
-                yield views.line(row, row is under, width)
+                yield views.check_line(row, row is under, width)
 
     def _about(self, width: int) -> Iterable[Text]:
         """Return a few lines on the check under the cursor. Return () if the screen already shows the check's full
         page, or if there is no check."""
         finding = self.finding
-        return () if finding is None or self.wide or self._reading else views.about(finding, width)
+        return () if finding is None or self.wide or self._reading else views.reason_and_chapter(finding, width)
 
     def _page(self, width: int) -> Iterable[Text]:
         """Return the page of the check under the cursor."""
         finding = self.finding
         if finding is None or self._found is None:
             return ()
-        return views.page(
-            finding.check, finding.explained, self._found.head.recorded, width, views.treated(finding, "Enter")
+        return views.check_page(
+            finding.check, finding.explained, self._found.head.recorded, width, views.treating_chapter(finding, "Enter")
         )
 
     # -- keys ------------------------------------------------------------------------------------------------------

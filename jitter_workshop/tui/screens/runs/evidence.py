@@ -75,19 +75,19 @@ class EvidenceScreen(CausesScreen):
             told = waiting(block if total else "Reading the trace…", done, total, width)
             return [Text("Nothing is known about this run's stalls.", "dim")] if self.said else told
         if isinstance(self._report, CounterReport):
-            return counters.head(self._report, width)
-        return views.head(self._report, width)
+            return counters.counters_head(self._report, width)
+        return views.causes_head(self._report, width)
 
     def causes_lines(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counters.counters(self._report, width)
-        return views.causes(self._report, width) if self._report is not None else ()
+            return counters.counter_lines(self._report, width)
+        return views.cause_table(self._report, width) if self._report is not None else ()
 
     def stalls_lines(self, width: int) -> Iterable[Text]:
         if self._report is None:
             return
         if isinstance(self._report, CounterReport):
-            yield from counters.stalls(self._report, self.cursor, width)
+            yield from counters.longest_stall_lines(self._report, self.cursor, width)
             return
         yield Text(views.WORST_STALLS, "bold dim")
         for index, stall in enumerate(self._report.worst):
@@ -101,7 +101,7 @@ class EvidenceScreen(CausesScreen):
 
     def others_lines(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
-            return counters.by_hand_lines(self._report, width)
+            return counters.permitted_command_lines(self._report, width)
         return views.ran_there(self._report, self._focus, width) if self._report is not None else ()
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class EvidenceScreen(CausesScreen):
 
     def commands(self) -> Iterable[str]:
         if isinstance(self._report, CounterReport):
-            return [command for command, _ in counters.by_hand(self._report)]
+            return [command for command, _ in counters.permitted_commands(self._report)]
         if self._report is not None and self._report.residence is not None:
-            return views.by_hand(self._report.residence.proof.cpus)
+            return views.recording_commands(self._report.residence.proof.cpus)
         return ()

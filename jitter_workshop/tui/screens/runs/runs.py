@@ -24,8 +24,8 @@ from jitter_workshop.presenter.course.summary import HOW
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.presenter.runs.curves import percentile_table
-from jitter_workshop.presenter.runs.effect import disturbed
-from jitter_workshop.presenter.text.lines import heading, labelled, local_time, wrap
+from jitter_workshop.presenter.runs.effect import disturbance_clause
+from jitter_workshop.presenter.text.lines import labelled, local_time, small_title, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.figures import KnownRun
@@ -252,7 +252,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         cpus = [(n, getattr(placed, n)) for n in ("producer", "accumulator", "journaller", "sampler")]
         where = ", ".join(f"{name} {cpu}" for name, cpu in cpus if cpu is not None)
         yield Text()
-        yield heading("THIS RUN")
+        yield small_title("THIS RUN")
         length = f"{len(run.blocks)} blocks, {run.duration_s:.1f} s"
         facts = [
             ("id", clean(run.id, LABEL)),
@@ -267,7 +267,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             stolen = nice_ns(rate.stolen_ns_per_second)
             told = f"{nice_number(rate.per_second)} stalls a second, {stolen} of each second"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
-        if others := disturbed(KnownRun(run, self.workshop.context.runs.known_causes(run))):
+        if others := disturbance_clause(KnownRun(run, self.workshop.context.runs.known_causes(run))):
             facts.append(("other tasks", others))
         for name, value in facts:
             yield from labelled(name, value, width, 13)
