@@ -29,11 +29,11 @@ from jitter_workshop.commands.common.base import (
     add_json,
     also_as,
     print_json,
+    print_notice,
     require_live_host,
-    say,
 )
-from jitter_workshop.commands.common.shared import agreed, number, say_if_any
-from jitter_workshop.commands.restore import as_json
+from jitter_workshop.commands.common.shared import agreed, finite_number, say_if_any
+from jitter_workshop.commands.restore import restore_fields
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import PATH, clean, tally
 
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hold", action="store_true", help="keep the changes only until this program ends")
     parser.add_argument(
         "--wait",
-        type=number,
+        type=finite_number,
         default=0.0,
         metavar="S",
         help="on a class host: wait up to S seconds for the turn (default: do not wait)",
@@ -138,7 +138,7 @@ def _confirmed(
         return apply(agent_connection, drawn, lease, args.wait, say_if_any)
     except (Interrupted, KeyboardInterrupt):
         if not lease:
-            say("stopped; 'jitter-workshop restore' restores what was changed so far")
+            print_notice("stopped; 'jitter-workshop restore' restores what was changed so far")
         raise
 
 
@@ -165,19 +165,19 @@ def _held(
             told["command_exit"] = ended
         else:
             _tell(args, drawn, result)
-            say("The changes stay until you press Ctrl-C.")
+            print_notice("The changes stay until you press Ctrl-C.")
             agent_connection.wait()
     finally:
         back = agent_connection.restore_and_close()
         for left in back.left_alone:
-            say(f"left alone: {left.tunable} {left.path}: {left.reason}")
+            print_notice(f"left alone: {left.tunable} {left.path}: {left.reason}")
         if back.restored:
-            say(f"restored: {tally(one.tunable for one in back.restored)}")
+            print_notice(f"restored: {tally(one.tunable for one in back.restored)}")
     if command:
         if ended:
-            say(f"the command ended with exit code {ended}")
+            print_notice(f"the command ended with exit code {ended}")
         if args.json:
-            _tell(args, drawn, result, more=told | {"restored": as_json(back)})
+            _tell(args, drawn, result, more=told | {"restored": restore_fields(back)})
     return 1 if ended or back.left_alone else 0
 
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.commands.common.base import Parser, add_json, offer, require_live_host
-from jitter_workshop.commands.common.shared import number
+from jitter_workshop.commands.common.shared import finite_number
 from jitter_workshop.errors import UsageError
 
 _TAKE = ("turn take",)
@@ -51,7 +51,7 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     (
         "--wait",
         _TAKE,
-        {"type": number, "metavar": "S", "help": "with turn take: wait at most S seconds (default: no limit)"},
+        {"type": finite_number, "metavar": "S", "help": "with turn take: wait at most S seconds (default: no limit)"},
     ),
     (
         "--with",

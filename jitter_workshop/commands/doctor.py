@@ -18,7 +18,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from jitter_workshop import __version__
-from jitter_workshop.commands.common.base import add_json, require_live_host, show
+from jitter_workshop.commands.common.base import add_json, print_result, require_live_host
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.doctor import HostCheck
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.presenter.host import doctor
 
     found = examine(HostRoot())
-    show(args, _plain(found), lambda width: doctor.doctor_lines(found, __version__, width))
+    print_result(args, _plain(found), lambda width: doctor.doctor_lines(found, __version__, width))
     return 0 if found.can_measure else 1
 
 

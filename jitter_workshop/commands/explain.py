@@ -37,11 +37,11 @@ from jitter_workshop.commands.common.base import (
     Parser,
     add_json,
     print_json,
+    print_result,
     require_live_host,
-    show,
     show_lines,
 )
-from jitter_workshop.commands.common.shared import number
+from jitter_workshop.commands.common.shared import finite_number
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.program import OBSERVED_S
 
@@ -62,11 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cgroup", metavar="PATH", help="explain the processes of a control group instead of a run")
     parser.add_argument(
         "--duration",
-        type=number,
+        type=finite_number,
         metavar="S",
         help="observe the program for S seconds (default: 10 s, or until the command ends)",
     )
-    tracks_file.add_arguments(parser, "also write the trace to FILE, as tracks for ui.perfetto.dev")
+    tracks_file.add_tracks_option(parser, "also write the trace to FILE, as tracks for ui.perfetto.dev")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")
-    tracks_file.check(args)
+    tracks_file.check_tracks_option(args)
     if args.run is None:
         return _program(args, command)
     if args.duration is not None:
@@ -112,9 +112,9 @@ def _run(args: argparse.Namespace) -> int:
                 tracks = of_report(session, measured, report, late)
         notices = tuple(session.notices)
     say_notices(notices)
-    show(args, report, lambda width: causes.stall_report_lines(report, width, measured.label))
+    print_result(args, report, lambda width: causes.stall_report_lines(report, width, measured.label))
     if tracks is not None:
-        tracks_file.write(args, tracks)
+        tracks_file.write_tracks(args, tracks)
     return 0
 
 
@@ -143,7 +143,7 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
     if scene is not None:
         from jitter_workshop.flow.reporting.perfetto import of_program
 
-        tracks_file.write(args, of_program(scene, report))
+        tracks_file.write_tracks(args, of_program(scene, report))
     return report.exit_code or 0
 
 

@@ -31,8 +31,8 @@ from jitter_workshop.commands.common.base import (
     Interrupted,
     add_json,
     print_json,
+    print_notice,
     require_live_host,
-    say,
     show_lines,
 )
 from jitter_workshop.errors import UsageError
@@ -193,7 +193,7 @@ def _try(args: argparse.Namespace) -> int:
     try:
         with stopped_by_signals(token) as received:
             rounds = 1 if args.rounds is None else args.rounds
-            trial = Trial(plan, round_done, line, say, args.duration)
+            trial = Trial(plan, round_done, line, print_notice, args.duration)
             tried = try_chapter(args.id, rounds, trial, token, args.course, args.session, args.half)
     except (Cancelled, MeasurementStopped):
         if not received:

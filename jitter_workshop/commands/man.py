@@ -22,5 +22,5 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop import __version__
     from jitter_workshop.commands.common import manpage, surface
 
-    sys.stdout.write(manpage.page(surface.verbs(), __version__))
+    sys.stdout.write(manpage.man_page(surface.verbs(), __version__))
     return 0

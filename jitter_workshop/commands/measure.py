@@ -30,11 +30,11 @@ from jitter_workshop.commands.common.base import (
     advise_waiting,
     also_as,
     print_json,
+    print_notice,
     require_live_host,
-    say,
     show_lines,
 )
-from jitter_workshop.commands.common.shared import add_wait, number, say_if_any, session_to_keep_in
+from jitter_workshop.commands.common.shared import add_wait, finite_number, say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
@@ -58,7 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--messages", type=int, metavar="N", help="send N messages, instead of --preset")
     what.add_argument(
-        "--duration", dest="duration_s", type=number, metavar="S", help="measure for S seconds, instead of --preset"
+        "--duration",
+        dest="duration_s",
+        type=finite_number,
+        metavar="S",
+        help="measure for S seconds, instead of --preset",
     )
     what.add_argument(
         "--for-percentile",
@@ -155,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
     if args.matrix:
         from jitter_workshop.commands.common import matrix
 
-        return matrix.measured(args)
+        return matrix.measure_and_store_matrix(args)
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, place_once
     from jitter_workshop.flow.measuring import measure as flow
@@ -170,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     check_request(request)
     host = summarise_host(HostRoot())
     for warning in warnings(host):
-        say(warning)
+        print_notice(warning)
     session: OpenSession | None = None
     not_kept = ""
     try:
@@ -206,7 +210,7 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(error, BusyError):
                 advise_waiting(error)
             raise
-        say("stopped before the first block was finished; nothing was kept")
+        print_notice("stopped before the first block was finished; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
         agent_connection.close()
@@ -215,18 +219,20 @@ def run(args: argparse.Namespace) -> int:
         if poster is not None:
             poster.wanted()
             if why := poster.close():
-                say(f"the board does not show this run yet: {why}; your next step in the course sends the run again")
+                print_notice(
+                    f"the board does not show this run yet: {why}; your next step in the course sends the run again"
+                )
         if session is not None:
             session.close()
     kept = session is not None and not not_kept
     if received:
         done = f"stopped after {len(measured.blocks)} finished blocks"
-        say(f"{done}; they are kept as run {measured.id}" if kept else f"{done}; {not_kept}")
+        print_notice(f"{done}; they are kept as run {measured.id}" if kept else f"{done}; {not_kept}")
         raise Interrupted(received[0])
     _print(measured, args.json)
     if not_kept:
         sys.stdout.flush()
-        say(not_kept)
+        print_notice(not_kept)
         return 1
     if not args.json:
         from jitter_workshop.presenter.runs.run import where_kept as told
@@ -267,7 +273,7 @@ class ProgressLine(Line):
 
     def started(self, event: RunStarted) -> None:
         if self._first:
-            say(self._first)
+            print_notice(self._first)
             self._first = ""
         self.write(f"  measuring {event.spec.blocks} blocks …")
 
@@ -338,4 +344,4 @@ def _priority(text: str) -> int:
 
 
 def _ns(microseconds: str) -> int:
-    return round(number(microseconds) * 1000)
+    return round(finite_number(microseconds) * 1000)

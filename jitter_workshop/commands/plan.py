@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import add_json, also_as, print_json, say, show_lines
+from jitter_workshop.commands.common.base import add_json, also_as, print_json, print_notice, show_lines
 from jitter_workshop.errors import UsageError
 
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         opened = plan_script.opened_by(drawn.plan, drawn.host.root)
         sys.stdout.write(plan_script.script_of_plan(drawn.plan, drawn.host.kernel.hostname, made, opened))
         for sentence in plan_script.nothing_written(drawn.plan):
-            say(sentence)
+            print_notice(sentence)
     else:
         from jitter_workshop.presenter.host import plan as plan_view
 

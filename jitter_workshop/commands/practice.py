@@ -31,7 +31,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import PROGRAM, add_json, require_live_host, say, show
+from jitter_workshop.commands.common.base import PROGRAM, add_json, print_notice, print_result, require_live_host
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import ID, SENTENCE, clean, many
 
@@ -185,7 +185,7 @@ def _list(args: argparse.Namespace) -> int:
         "saved_mib": used,
         "running": going,
     }
-    show(args, payload, "\n".join(lines) + "\n")
+    print_result(args, payload, "\n".join(lines) + "\n")
     return 0
 
 
@@ -201,7 +201,7 @@ def _emulated(answer: KvmProbe) -> str:
 
 
 def _fetch(args: argparse.Namespace, shape: Shape) -> int:
-    from jitter_workshop.commands.common.guest import prepare
+    from jitter_workshop.commands.common.guest import save_booted_machine
     from jitter_workshop.practice import kernels
 
     if bool(args.kernel) != bool(args.modules):
@@ -210,13 +210,13 @@ def _fetch(args: argparse.Namespace, shape: Shape) -> int:
     if args.kernel:
         kernel = kernels.add_kernel(args.kernel, args.modules, flavour, cache)
     else:
-        say(f"Getting Debian's package {kernels.SOURCES[flavour].package} (70 MB) into {cache}.")
+        print_notice(f"Getting Debian's package {kernels.SOURCES[flavour].package} (70 MB) into {cache}.")
         kernel = kernels.fetch(flavour, cache)
     kernels.verify_kernel(kernel)
-    prepare(shape)
+    save_booted_machine(shape)
     payload = {"kernel": kernel.release, "folder": str(kernel.folder), "modules": len(kernel.modules)}
     text = f"Kernel {clean(kernel.release)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
-    show(args, payload, text)
+    print_result(args, payload, text)
     return 0
 
 
@@ -232,7 +232,7 @@ def _reset(args: argparse.Namespace, shape: Shape) -> int:
     lines = [f"Reset in {took:.1f} s: {one.shape} (pid {one.pid})." for one in done]
     why_not = "because this machine runs a command without a terminal"
     lines += [f"Not reset, {why_not}: {one.shape} (pid {one.pid})." for one in others]
-    show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
+    print_result(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
     return 1 if others else 0
 
 
@@ -243,5 +243,5 @@ def _stop(args: argparse.Namespace, shape: Shape) -> int:
     payload = {"stopped": [one.pid for one in ended], "running": [one.pid for one in going]}
     lines = [f"Stopped: {one.shape} (pid {one.pid})." for one in ended]
     lines += [f"Still running: {one.shape} (pid {one.pid})." for one in going]
-    show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
+    print_result(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
     return 1 if going else 0

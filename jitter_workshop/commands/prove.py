@@ -49,9 +49,9 @@ from jitter_workshop.commands.common.base import (
     Parser,
     add_json,
     advise_waiting,
+    print_notice,
+    print_result,
     require_live_host,
-    say,
-    show,
 )
 from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
@@ -59,16 +59,16 @@ from jitter_workshop.commands.common.experiments import (
     OWN_BENCHMARK,
     RUNNING_ONCE,
     RunsLine,
-    ask,
+    ask_before_runs,
     earlier,
     exit_code,
     kept_in,
     need_answer,
-    tell,
+    print_experiment,
 )
 from jitter_workshop.commands.common.shared import (
     add_wait,
-    number,
+    finite_number,
     say_if_any,
     say_notices,
 )
@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--duration",
         dest="duration_s",
-        type=number,
+        type=finite_number,
         metavar="S",
         help="measure each run for S seconds, instead of --preset",
     )
@@ -149,7 +149,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unit", metavar="U", help="the unit of the figure: ns, us, ms or s; with --match also any other word"
     )
     own.add_argument(
-        "--timeout", dest="timeout_s", type=number, metavar="S", help="end a run after S seconds (default: 600)"
+        "--timeout", dest="timeout_s", type=finite_number, metavar="S", help="end a run after S seconds (default: 600)"
     )
     if isinstance(parser, Parser):
         parser.takes_command = True
@@ -196,19 +196,21 @@ def run(args: argparse.Namespace) -> int:
             _take_turn(turn, agent_connection, args, token)
             prover = Prover(request, session, agent_connection)
             if request.command is not None:
-                say(RUNNING_ONCE)
+                print_notice(RUNNING_ONCE)
             try:
                 plan = prover.plan()
             except BusyError as error:
                 advise_waiting(error)
                 raise
             say_notices(session.notices)
-            ask(args, partial(proof_cost_lines, plan), "Prove it?")
+            ask_before_runs(args, partial(proof_cost_lines, plan), "Prove it?")
             # Catch signals until all is printed: a second one right after the first must not lose the output.
             received = guarded.enter_context(stopped_by_signals(token))
             proof = _proven(prover, plan, token, received)
             where = session.session.name, "prove"
-        tell(args, proof, partial(_print, args, proof), where, agent_connection.trouble, prover.not_kept, received)
+        print_experiment(
+            args, proof, partial(_print, args, proof), where, agent_connection.trouble, prover.not_kept, received
+        )
     return exit_code(proof, received)
 
 
@@ -267,7 +269,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         if not received:
             raise
         progress.close()
-        say(STOPPED_EARLY)
+        print_notice(STOPPED_EARLY)
         raise Interrupted(received[0]) from None
     except BusyError as error:
         advise_waiting(error)
@@ -295,7 +297,7 @@ class ProofLine(RunsLine):
             left = f"; about {nice_duration(left_s)} left" if self._done < planned else ""
             # The reader of stderr may have left; that is no reason to stop.
             with contextlib.suppress(OSError):
-                say(f"round {self._done} of {planned} is done{left}")
+                print_notice(f"round {self._done} of {planned} is done{left}")
 
     def more(self) -> str:
         dots = "●" * self._done + "○" + "·" * (self._rounds - self._done - 1) if self._rounds <= MOST_DOTS else ""
@@ -311,17 +313,17 @@ def _old(args: argparse.Namespace) -> int:
     if args.show is not None:
         _print(args, found[0])
     else:
-        show(args, {"proofs": [as_json(proof) for proof in found]}, partial(proof_list_lines, found))
+        print_result(args, {"proofs": [proof_fields(proof) for proof in found]}, partial(proof_list_lines, found))
     return 0
 
 
 def _print(args: argparse.Namespace, proof: Proof) -> None:
     from jitter_workshop.presenter.proofs.proof import proof_verdict_lines
 
-    show(args, as_json(proof), partial(proof_verdict_lines, proof))
+    print_result(args, proof_fields(proof), partial(proof_verdict_lines, proof))
 
 
-def as_json(proof: Proof) -> dict[str, Any]:
+def proof_fields(proof: Proof) -> dict[str, Any]:
     """Return a proof as the JSON fields of ``prove --json``. ``notes`` has a reason for each field that is null. The
     proof's own notes are in ``remarks``."""
     from jitter_workshop.model.codec import to_plain

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.common.base import PROGRAM, add_json, show
+from jitter_workshop.commands.common.base import PROGRAM, add_json, print_result
 from jitter_workshop.model.text import MOST_LONG_NAMES, PATH, SENTENCE, clean
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.record_host import record
 
     report = record(args.root, args.dir, with_hostname=args.with_hostname, note=clean(args.note, SENTENCE))
-    show(args, report, "\n".join(_lines(report)) + "\n")
+    print_result(args, report, "\n".join(_lines(report)) + "\n")
     return 0
 
 

@@ -26,7 +26,7 @@ import os
 import sys
 from pathlib import Path
 
-from jitter_workshop.commands.common.base import say
+from jitter_workshop.commands.common.base import print_notice
 from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import ID, MOST_LONG_NAMES, WORD, clean
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     if beside:
         more = f" and {len(beside) - MOST_LONG_NAMES} more" if len(beside) > MOST_LONG_NAMES else ""
-        say(f"beside it: {', '.join(path.name for path in beside[:MOST_LONG_NAMES])}{more}")
+        print_notice(f"beside it: {', '.join(path.name for path in beside[:MOST_LONG_NAMES])}{more}")
     return 0
 
 

@@ -19,7 +19,7 @@ import contextlib
 from functools import partial
 from typing import Any
 
-from jitter_workshop.commands.common.base import add_json, also_as, require_live_host, show
+from jitter_workshop.commands.common.base import add_json, also_as, print_result, require_live_host
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.change import RestoreResult
@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
     change_log.end()
     for sentence in (notice, trouble, change_log.trouble):
         say_if_any(sentence)
-    show(args, as_json(result), partial(changes.restore_result, result))
+    print_result(args, restore_fields(result), partial(changes.restore_result, result))
     return 1 if result.left_alone or result.needs_reboot else 0
 
 
-def as_json(result: RestoreResult) -> dict[str, Any]:
+def restore_fields(result: RestoreResult) -> dict[str, Any]:
     """Return the JSON fields of ``restore --json``: what became of each setting."""
     return {
         "restored": [{**picked(one, "tunable", "path"), "from": one.from_, "to": one.to} for one in result.restored],
@@ -103,7 +103,7 @@ def _list(args: argparse.Namespace) -> int:
         }
         for e in entries
     ]
-    nothing = as_json(RestoreResult((), (), False))
+    nothing = restore_fields(RestoreResult((), (), False))
     payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
-    show(args, payload, partial(changes.standing_lines, entries, problems, traces, names, by))
+    print_result(args, payload, partial(changes.standing_lines, entries, problems, traces, names, by))
     return 0

@@ -20,7 +20,7 @@ import os
 import secrets
 import socket
 
-from jitter_workshop.commands.common.base import Interrupted, require_live_host, say
+from jitter_workshop.commands.common.base import Interrupted, print_notice, require_live_host
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import LABEL, clean
 
@@ -59,13 +59,13 @@ def run(args: argparse.Namespace) -> int:
 
         SessionStore().has(args.session)  # fail here, not on each page
     try:
-        from jitter_workshop.tui.web.server import ADDRESS, WebServer, listen
+        from jitter_workshop.tui.web.server import ADDRESS, WebServer, open_loopback_socket
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("aiohttp", "textual_serve"):
             raise
         raise HostError("textual-serve is not installed", "pip install 'jitter-workshop[serve]'") from error
     try:
-        listening = listen(args.port)
+        listening = open_loopback_socket(args.port)
     except OSError as error:
         why = f"port {args.port} cannot be used: {os.strerror(error.errno or 0)}"
         raise HostError(why, "--port N chooses another port, --port 0 any free one") from error
@@ -73,14 +73,14 @@ def run(args: argparse.Namespace) -> int:
     token = secrets.token_urlsafe(24)
     words = [f"--session={args.session}"] if args.session is not None else []
     if os.geteuid() == 0:
-        say(
+        print_notice(
             "The server runs as root: everyone who has the address can act as root. It is safer to run it as a normal "
             "user."
         )
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
     here = clean(socket.gethostname(), LABEL)
-    say(
+    print_notice(
         f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here} there, then open this address there. Ctrl-C "
         "ends the server."
     )
-    raise Interrupted(asyncio.run(WebServer(words, token, args.sessions, say).serve(listening)))
+    raise Interrupted(asyncio.run(WebServer(words, token, args.sessions, print_notice).serve(listening)))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitter_workshop.commands.common.base import add_json, print_json, show
+from jitter_workshop.commands.common.base import add_json, print_json, print_result
 from jitter_workshop.commands.common.shared import agreed, open_session, say_notices
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import ImportedRun
@@ -115,7 +115,7 @@ def _list(args: argparse.Namespace) -> int:
             else "the file was not moved"
         )
         text += f"damaged: {clean(problem.file, PATH)} ({problem.reason}); {where}\n"
-    show(args, _as_json(sessions, damaged, current), text)
+    print_result(args, _as_json(sessions, damaged, current), text)
     return 1 if damaged else 0
 
 
@@ -178,7 +178,9 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
 
 def _use(args: argparse.Namespace, wanted: str) -> int:
     session = SessionStore().use(wanted)
-    show(args, _as_json((session,), (), session.id), f"Working in {clean(session.name)} ({session.id}) from now on.\n")
+    print_result(
+        args, _as_json((session,), (), session.id), f"Working in {clean(session.name)} ({session.id}) from now on.\n"
+    )
     return 0
 
 
@@ -209,7 +211,7 @@ def _import(args: argparse.Namespace) -> int:
     said = "".join(f"{line}\n" for one in back for line in page_lines(*one))
     if back and not others:
         sessions = tuple(store.find(one.session) for _, one in back)
-        show(args, {**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told}, said)
+        print_result(args, {**_as_json(sessions, (), store.current_id()), "imported": [], "brought_back": told}, said)
         return 0
     with _session_for(store, args) as opened:
         kept = [opened.add_import(run) for run in found]
@@ -224,7 +226,7 @@ def _import(args: argparse.Namespace) -> int:
         f"Kept in session {clean(session.name)}. To see imported curves next to your own: jitter-workshop chart "
         "--imported\n"
     )
-    show(args, {**payload, "imported": [_import_json(run) for run in kept], "brought_back": told}, said)
+    print_result(args, {**payload, "imported": [_import_json(run) for run in kept], "brought_back": told}, said)
     return 0
 
 
@@ -244,7 +246,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
     _ask(args, f"there is no terminal to ask before session {session.id} is removed", what)
     removed = store.remove(session.id)
     text = f"Removed {clean(removed.name)} ({removed.id}) with {len(removed.runs)} runs.\n"
-    show(args, _as_json(*store.list(), store.current_id()), text)
+    print_result(args, _as_json(*store.list(), store.current_id()), text)
     return 0
 
 
@@ -262,7 +264,7 @@ def _remove_import(args: argparse.Namespace) -> int:
         left, session = opened.imports(), opened.session
     payload = _as_json((session,), (), SessionStore().current_id())
     imports = {"removed": _import_json(run), "imports": [_import_json(one) for one in left]}
-    show(args, {**payload, **imports}, f"Removed {what}.\n")
+    print_result(args, {**payload, **imports}, f"Removed {what}.\n")
     return 0
 
 

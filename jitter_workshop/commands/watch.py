@@ -39,9 +39,9 @@ from jitter_workshop.commands.common.base import (
     Parser,
     add_json,
     advise_waiting,
+    print_notice,
+    print_result,
     require_live_host,
-    say,
-    show,
 )
 from jitter_workshop.commands.common.shared import add_wait, say_if_any
 from jitter_workshop.errors import BusyError, HostError, UsageError
@@ -98,7 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     showing = parser.add_argument_group("show")
     showing.add_argument("--show", metavar="DIR", help="do not watch; show an earlier watch from its journal in DIR")
-    tracks_file.add_arguments(showing, "with --show: also write the kept stalls to FILE, as tracks for ui.perfetto.dev")
+    tracks_file.add_tracks_option(
+        showing, "with --show: also write the kept stalls to FILE, as tracks for ui.perfetto.dev"
+    )
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -277,7 +279,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
         raise HostError(NO_VERDICT, "leave out --accept")
     log.subject.notes |= mark_notes(host.mark)
     for warning in warnings(host):
-        say(warning)
+        print_notice(warning)
     token, line, agent_connection = CancelToken(), Line(), AgentConnection()
 
     def told(log: Log) -> None:
@@ -302,7 +304,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
         if not log.start_ns:
             log.discard()
     if not log.start_ns:
-        say("the watch was stopped before its first block was finished, so nothing was watched")
+        print_notice("the watch was stopped before its first block was finished, so nothing was watched")
         raise Interrupted(received[0] if received else 2)
     ended_by = f"a signal ({_name(received[0])})" if received else clean(trouble or why or TIME, MESSAGE)
     report = log.end(ended_by, end_ns)
@@ -313,8 +315,8 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
         raise HostError(f"the watch ended early: {clean(trouble, MESSAGE)}", rest)
     if condition is not None and report.verdict is None and not received:
         raise HostError(f"there is no verdict: {report.reason}", f"{clean(report.file or '', PATH)} has the figures")
-    show(args, report, partial(watch_page, report))
-    say(f"the journal and the traces of the kept stalls are in {clean(log.folder, PATH)}")
+    print_result(args, report, partial(watch_page, report))
+    print_notice(f"the journal and the traces of the kept stalls are in {clean(log.folder, PATH)}")
     if received:
         raise Interrupted(received[0])
     return 1 if report.verdict == "rejected" else 0
@@ -356,7 +358,7 @@ def _verify(args: argparse.Namespace) -> int:
     from jitter_workshop.presenter.runs.watch import verified
 
     found = check_verdict(Path(args.verify), Path(args.signers) if args.signers is not None else None)
-    show(args, found, partial(verified, found))
+    print_result(args, found, partial(verified, found))
     return 0 if found.accepted else 1
 
 
@@ -364,7 +366,7 @@ def _show(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.watching.log import from_journal
     from jitter_workshop.presenter.runs.watch import watch_page
 
-    tracks_file.check(args)
+    tracks_file.check_tracks_option(args)
     report, tracks = from_journal(Path(args.show)), None
     if args.perfetto is not None:
         from jitter_workshop.flow.reporting.perfetto import of_watch
@@ -372,7 +374,7 @@ def _show(args: argparse.Namespace) -> int:
 
         with contextlib.closing(LateLine("drawing")) as late:
             tracks = of_watch(Path(args.show), report, late)
-    show(args, report, partial(watch_page, report))
+    print_result(args, report, partial(watch_page, report))
     if tracks is not None:
-        tracks_file.write(args, tracks)
+        tracks_file.write_tracks(args, tracks)
     return 0

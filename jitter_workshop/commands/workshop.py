@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def rehearse() -> None:
+def load_before_fork() -> None:
     """Load the course and draw the first screen once, before this process forks.
 
     Each forked workshop then starts faster. The first screen needs a session. This session is in a temporary folder,
@@ -37,7 +37,7 @@ def rehearse() -> None:
     import tempfile
 
     from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.tui.app import rehearse as draw
+    from jitter_workshop.tui.app import draw_first_screen as draw
 
     before = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def _run(args: argparse.Namespace) -> int:
                 sys.stdout.write(no_screen)
             return PlainWalk(workshop).run(args.chapter)
         from jitter_workshop.chart.probe import probe_octants
-        from jitter_workshop.tui.app import run as run_screen
+        from jitter_workshop.tui.app import show_workshop as run_screen
 
         if not served():
             probe_octants()

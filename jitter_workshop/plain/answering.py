@@ -7,13 +7,13 @@ BESIDES = "b back · h hint · ? help · q quit"
 """The commands that the prompt of a question names."""
 
 
-def menu(count: int, otherwise: str) -> str:
+def answer_prompt(count: int, otherwise: str) -> str:
     """Return the prompt below a question with ``count`` answers. ``otherwise``: what Enter does, such as
     ``no guess``."""
     return f"1-{count} your answer · Enter {otherwise} · {BESIDES}"
 
 
-def place(answer: str, count: int) -> int | None:
+def index_of_answer(answer: str, count: int) -> int | None:
     """Return the index of the typed answer, from 0 to ``count`` - 1; None for any other input."""
     number = int(answer[:4]) - 1 if is_number(answer) else -1
     return number if 0 <= number < count else None

@@ -15,7 +15,7 @@ from jitter_workshop.plain import proving, recalling, settings, views
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.page import PlainPage
 from jitter_workshop.plain.settings import NEXT_BOOT
-from jitter_workshop.plain.steps import PlainStep, steps_of
+from jitter_workshop.plain.steps import PlainStep, plain_steps
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis
@@ -33,7 +33,7 @@ class PlainChapter:
         self._walk = walk
         self._talk = talk
         self._page = PlainPage(workshop, walk, talk)
-        self._steps = steps_of(self._page)
+        self._steps = plain_steps(self._page)
 
     def run(self) -> None:
         """Show steps and carry out commands until the chapter ends. If a hidden noise still runs then, end it. Raise
@@ -43,7 +43,7 @@ class PlainChapter:
         finally:
             self._talk.idle = None
             self._walk.by_hand.leave()
-            hunting.end(self._workshop, self._talk)
+            hunting.end_hunt(self._workshop, self._talk)
 
     def _run(self) -> None:
         walk, talk, by_hand = self._walk, self._talk, self._page.by_hand
@@ -56,7 +56,7 @@ class PlainChapter:
         while True:
             step = self._steps[walk.current]
             if anew := step is not shown:
-                recalling.ask(self._workshop, walk, talk)
+                recalling.ask_recall_questions(self._workshop, walk, talk)
                 shown = step
                 try:
                     self._show(step)
@@ -64,7 +64,7 @@ class PlainChapter:
                     talk.refused(error)
             talk.notices(self._workshop.context.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
-            of_class.tell(self._workshop, talk)
+            of_class.tell_class_changes(self._workshop, talk)
             if not walk.by_hand.opened:
                 by_hand.view = None
             talk.idle = step.idle
@@ -83,7 +83,7 @@ class PlainChapter:
         self._tell_where()
         if skipped := diagnosis.skipped_sentence(walk, step.name):
             talk.tell(skipped)
-        hunting.tell_standing(self._workshop, walk, talk, step.remembers_hunts)
+        hunting.tell_hidden_noise(self._workshop, walk, talk, step.remembers_hunts)
         talk.page(walk.page(step.name), walk.drawn_cpus(step.name))
         step.show()
 
@@ -128,14 +128,14 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         answer = _WORDS.get(answer, answer)
         word, _, rest = answer.partition(" ")
-        if step.heard_number(answer) or of_program.heard(self._workshop, walk, talk, answer):
+        if step.heard_number(answer) or of_program.obey_program_command(self._workshop, walk, talk, answer):
             pass
         elif (reply := step.heard(answer)) != "not known":
             return reply == "show again"
         elif answer in ("?", "help"):
             help_here = chapter_help(walk, not proving.why_no_proof(self._workshop, walk))
-            tell_help(talk, (*help_here, *of_class.words(self._workshop)))
-        elif of_class.heard(self._workshop, talk, answer):
+            tell_help(talk, (*help_here, *of_class.class_commands(self._workshop)))
+        elif of_class.obey_class_command(self._workshop, talk, answer):
             pass
         elif answer == "b":
             walk.back()
@@ -148,7 +148,7 @@ class PlainChapter:
             talk.table(walk.runs.curves())
         elif answer == "m":
             step.measure()
-        elif hunting.heard(self._workshop, walk, talk, answer):
+        elif hunting.obey_hunt_command(self._workshop, walk, talk, answer):
             pass
         elif answer == "w":
             return self._wake()

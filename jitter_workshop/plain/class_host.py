@@ -31,7 +31,7 @@ class Jump(Exception):
         self.step = step
 
 
-def tell(workshop: Workshop, talk: Talk) -> None:
+def tell_class_changes(workshop: Workshop, talk: Talk) -> None:
     """Print what has changed in the class since the last prompt. While the learner has the turn, always print how much
     time is left."""
     view = workshop.context.class_view
@@ -50,7 +50,7 @@ def tell(workshop: Workshop, talk: Talk) -> None:
         talk.tell(f"◆ {view.banner_words(title_of(view, workshop.course))} (go takes you there)", "", "  ")
 
 
-def menu(workshop: Workshop) -> tuple[str, ...]:
+def class_menu(workshop: Workshop) -> tuple[str, ...]:
     """Return the class's commands, such as "take: the turn", for the menu below the list of chapters. Return ()
     without a class."""
     view = workshop.context.class_view
@@ -60,12 +60,12 @@ def menu(workshop: Workshop) -> tuple[str, ...]:
     return ("turn: who waits", "give: end your turn" if view.has_turn else "take: the turn", *there)
 
 
-def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
+def class_commands(workshop: Workshop) -> tuple[tuple[str, str], ...]:
     """Return the class commands and their meaning, for help; () on a host without a class."""
     return HELP if workshop.context.class_view is not None else ()
 
 
-def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
+def obey_class_command(workshop: Workshop, talk: Talk, answer: str) -> bool:
     """Carry out a class command (turn, take, give, go). Return False for other answers. Raise WorkshopError if the
     command fails. Raise Jump if the command is ``go``."""
     view = workshop.context.class_view

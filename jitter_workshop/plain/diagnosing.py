@@ -9,13 +9,13 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import diagnosis as words
 
 
-def menu(walk: ChapterWalk) -> str:
+def diagnosis_prompt(walk: ChapterWalk) -> str:
     """Return the prompt below the list of causes."""
     seen = walk.diagnosis.ready
-    return answering.menu(len(seen.suspects) if seen is not None else 0, words.SKIP)
+    return answering.answer_prompt(len(seen.suspects) if seen is not None else 0, words.SKIP)
 
 
-def show(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Show the question and the list of causes, or the answer that was given before."""
     diagnosis = walk.diagnosis
     if not diagnosis.open:
@@ -41,12 +41,12 @@ def show(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         talk.say("", *words.one_stall(seen.stall, talk.width), "")
 
 
-def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
+def take_diagnosis(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Take a number as the learner's answer, and tell the judgement. Return False for any other input."""
     seen = walk.diagnosis.ready
     if not walk.diagnosis.asks or seen is None:
         return False
-    place = answering.place(answer, len(seen.suspects))
+    place = answering.index_of_answer(answer, len(seen.suspects))
     if place is None:
         if answering.is_number(answer):
             talk.tell(answering.no_such(len(seen.suspects)))

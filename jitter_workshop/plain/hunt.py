@@ -35,7 +35,7 @@ def to_hide(workshop: Workshop, walk: ChapterWalk) -> bool:
     return walk.hunts and not workshop.hunts.hiding
 
 
-def menu(workshop: Workshop, walk: ChapterWalk, offers_causes: bool) -> str:
+def hunt_menu(workshop: Workshop, walk: ChapterWalk, offers_causes: bool) -> str:
     """Return the menu's entries for causes and for the hunt, with a separator at the end; "" if there are none.
     ``offers_causes``: True to offer the causes even before the first run."""
     shown = "v causes · " if walk.runs.run_in("measure") is not None else ""
@@ -45,7 +45,7 @@ def menu(workshop: Workshop, walk: ChapterWalk, offers_causes: bool) -> str:
     return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
 
 
-def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
+def obey_hunt_command(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Carry out a command about causes or the hunt. Return False for other answers. Raise WorkshopError if the command
     fails."""
     word, _, rest = answer.partition(" ")
@@ -55,7 +55,7 @@ def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> boo
     if not walk.hunts:
         return False
     if answer == "start":
-        if start(workshop, walk, talk):
+        if offer_hunt(workshop, walk, talk):
             walk.go("again")
     elif word == "name" or answer == "give up":
         hunt = workshop.hunts.hunt
@@ -133,7 +133,7 @@ def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None
             walk.go("compare")
 
 
-def start(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
+def offer_hunt(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     """Offer to hide a noise, and hide one if the learner agrees. Return True if a noise was hidden. Raise HostError if
     none can be hidden."""
     if workshop.hunts.hiding:
@@ -182,7 +182,7 @@ def measures_quietly(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     return answer == "k"
 
 
-def tell_standing(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: bool) -> None:
+def tell_hidden_noise(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembers: bool) -> None:
     """Print that a hidden noise runs or has just ended. If there is no hidden noise, print what keeps the next one
     away. If ``remembers`` is True, print before this how earlier hunts ended."""
     if not walk.hunts:
@@ -212,7 +212,7 @@ def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) ->
     return ended
 
 
-def end(workshop: Workshop, talk: Talk) -> None:
+def end_hunt(workshop: Workshop, talk: Talk) -> None:
     """End a hidden noise, because its chapter ends."""
     if workshop.hunts.hiding:
         talk.tell(words.LEFT)

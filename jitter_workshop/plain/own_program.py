@@ -85,14 +85,14 @@ def show_lasting(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         talk.say(*words.lasting(walk.program.work, proof, str(walk.host.hot()), talk.width), "")
 
 
-def heard(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
+def obey_program_command(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
     """Carry out a command about the program. Return False for other answers. Raise WorkshopError if the command
     fails."""
     if not walk.chapter.program:
         return False
     word, _, rest = answer.partition(" ")
     if answer == "m":
-        observe(workshop, walk, talk)
+        observe_own_program(workshop, walk, talk)
     elif word == "program" and rest.isascii() and rest.isdigit() and 0 < int(rest[:4]) <= len(SAMPLES):
         walk.program.choose(SAMPLES[int(rest) - 1].words)
         show_choices(walk, talk)
@@ -120,7 +120,7 @@ def heard_change(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str)
     return True
 
 
-def observe(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+def observe_own_program(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Observe the learner's program, and tell how its threads spent their time. Ctrl-C ends the observation. Raise
     WorkshopError if the program cannot be observed."""
     if walk.program.why_not:

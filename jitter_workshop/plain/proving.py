@@ -28,28 +28,28 @@ from jitter_workshop.stats.verdicts import SoFar, ratios_so_far
 HELP = (("p", beside_a_word(meanings.PROVE)),)
 
 
-def offered(workshop: Workshop, walk: ChapterWalk) -> bool:
+def offers_proof(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the command ``p`` starts or shows a proof at the step ``compare``."""
     if walk.host.rehearsed:
         return False
     return not why_no_proof(workshop, walk) or chapter.newest(workshop, walk) is not None
 
 
-def menu(workshop: Workshop, walk: ChapterWalk) -> str:
+def proof_menu(workshop: Workshop, walk: ChapterWalk) -> str:
     """Return the menu's entry for the proof, with a separator at the end; "" if no proof is offered."""
-    if not offered(workshop, walk):
+    if not offers_proof(workshop, walk):
         return ""
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
-def leading(workshop: Workshop, walk: ChapterWalk) -> str | Text:
+def verdict_above_comparison(workshop: Workshop, walk: ChapterWalk) -> str | Text:
     """Return the verdict of the newest proof, to be shown above a comparison. Return "" if there is no proof, or if it
     has too few rounds for a verdict."""
     proof = chapter.newest(workshop, walk)
     return words.earlier_proof_line(proof) if proof is not None and words.leads(proof) else ""
 
 
-def undecided(workshop: Workshop, walk: ChapterWalk) -> bool:
+def newest_proof_is_undecided(workshop: Workshop, walk: ChapterWalk) -> bool:
     """Return True if the newest proof of this chapter's change cannot tell."""
     return words.proof_is_undecided(chapter.newest(workshop, walk))
 

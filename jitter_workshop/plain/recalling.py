@@ -9,7 +9,7 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import recall as words
 
 
-def ask(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
+def ask_recall_questions(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     """Ask the recall questions that are due now, if there are any. Raise Leave or EOFError if the learner leaves the
     workshop. In this case, the same questions are asked at the next start of this chapter."""
     found, skipped = recalling.questions_to_ask(workshop, walk), list[recalling.Asked]()

@@ -169,7 +169,7 @@ def restore_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
 # -- on the path ------------------------------------------------------------------------------------------------------
 
 
-def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
+def tell_changes(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     """Print which changes are in effect on the host now, and which changes of this session are no longer in effect.
     Return the commands to offer: "restore" for changes in effect, and "again" for changes no longer in effect."""
     commands: list[str] = []

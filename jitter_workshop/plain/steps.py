@@ -76,7 +76,7 @@ class PlainStep:
     @property
     def rest(self) -> str:
         """Return the prompt without the key Enter."""
-        hunt = hunting.menu(self.workshop, self.walk, self.offers_causes)
+        hunt = hunting.hunt_menu(self.workshop, self.walk, self.offers_causes)
         return f"{self.entries()}{hunt}b back · home · ? help · q quit"
 
     def entries(self) -> str:
@@ -184,11 +184,11 @@ class PlainPredict(PlainStep):
             return super().menu()
         if task.kind == "mark":
             return f"p{task.percentile} = a time such as 300 us · Enter no guess · {answering.BESIDES}"
-        return answering.menu(len(task.answers), "no guess")
+        return answering.answer_prompt(len(task.answers), "no guess")
 
     def heard_number(self, answer: str) -> bool:
         task = self._question
-        if task is None or task.kind != "choice" or answering.place(answer, len(task.answers)) is None:
+        if task is None or task.kind != "choice" or answering.index_of_answer(answer, len(task.answers)) is None:
             return False
         self._guess(task, answer)
         return True
@@ -209,7 +209,7 @@ class PlainPredict(PlainStep):
         if task.kind == "mark":
             walk.guess.predict(Guess(value_ns=parse_time_ns(answer)))
         else:
-            place = answering.place(answer, len(task.answers))
+            place = answering.index_of_answer(answer, len(task.answers))
             walk.guess.predict(Guess(choice=task.answers[place].id if place is not None else answer))
         if task.slot is None:
             self.page.tell_outcome()
@@ -267,7 +267,7 @@ class PlainMeasuredStep(PlainStep):
             return
         if not of_class.have_turn(self.workshop, talk):
             return
-        if self._to_hide and not hunting.start(self.workshop, walk, talk):
+        if self._to_hide and not hunting.offer_hunt(self.workshop, walk, talk):
             return
         if step == "measure" and not hunting.measures_quietly(self.workshop, walk, talk):
             return
@@ -326,7 +326,7 @@ class PlainMeasure(PlainMeasuredStep):
     def pressed_enter(self) -> bool:
         if not of_program.observes(self.walk):
             return super().pressed_enter()
-        of_program.observe(self.workshop, self.walk, self.talk)
+        of_program.observe_own_program(self.workshop, self.walk, self.talk)
         return True
 
     def _tell_noise(self) -> None:
@@ -347,13 +347,13 @@ class PlainDiagnose(PlainStep):
     """Ask for the cause of the first run's stalls, and judge the learner's answer."""
 
     def show(self) -> None:
-        diagnosing.show(self.workshop, self.walk, self.talk)
+        diagnosing.show_question(self.workshop, self.walk, self.talk)
 
     def menu(self) -> str:
-        return diagnosing.menu(self.walk) if self.walk.diagnosis.asks else super().menu()
+        return diagnosing.diagnosis_prompt(self.walk) if self.walk.diagnosis.asks else super().menu()
 
     def heard_number(self, answer: str) -> bool:
-        return diagnosing.heard(self.workshop, self.walk, self.talk, answer)
+        return diagnosing.take_diagnosis(self.workshop, self.walk, self.talk, answer)
 
 
 class PlainApply(PlainStep):
@@ -462,7 +462,7 @@ class PlainCompare(PlainStep):
         second = walk.runs.run_in("again")
         if view.effects is not None and second is not None:
             seen = walk.runs.seen(first), walk.runs.seen(second)
-            proof = proving.leading(self.workshop, walk)
+            proof = proving.verdict_above_comparison(self.workshop, walk)
             talk.say(*effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof).lines, "")
             if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
                 talk.tell(why)
@@ -472,7 +472,7 @@ class PlainCompare(PlainStep):
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
             origin = effect.origin_of(seen[0])
-            undecided = proving.undecided(self.workshop, walk)
+            undecided = proving.newest_proof_is_undecided(self.workshop, walk)
             told = effect.two_run_table(
                 found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen
             )
@@ -524,12 +524,12 @@ class PlainCompare(PlainStep):
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 
     def entries(self) -> str:
-        proof = proving.menu(self.workshop, self.walk) if self.offers_proof else ""
+        proof = proving.proof_menu(self.workshop, self.walk) if self.offers_proof else ""
         return f"{of_program.menu_of_changes(self.walk)}{proof}"
 
     @property
     def offers_proof(self) -> bool:
-        return proving.offered(self.workshop, self.walk)
+        return proving.offers_proof(self.workshop, self.walk)
 
     def heard(self, answer: str) -> Reply:
         if answer == "p":
@@ -589,6 +589,6 @@ _STEPS: dict[StepName, type[PlainStep]] = {
 }
 
 
-def steps_of(page: PlainPage) -> dict[StepName, PlainStep]:
+def plain_steps(page: PlainPage) -> dict[StepName, PlainStep]:
     """Return the object of each step, by the step's name. The objects keep their state until the chapter ends."""
     return {name: kind(page, name) for name, kind in _STEPS.items()}

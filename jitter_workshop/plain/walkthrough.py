@@ -137,7 +137,7 @@ class PlainWalk:
             path = workshop.path()
             following = workshop.next_chapter()
             talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
-            commands = settings.tell_standing(workshop, talk)
+            commands = settings.tell_changes(workshop, talk)
             if following is not None:
                 if not following.here and all_done_here(path):
                     talk.tell("All that this host can do is done. Type summary for the course from first to last.")
@@ -150,11 +150,11 @@ class PlainWalk:
                     self._sum_up()
                 done = all(entry.done for entry in path)
                 talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
-            of_class.tell(workshop, talk)
+            of_class.tell_class_changes(workshop, talk)
             enter = "Enter go on" if following else "Enter leave"
             menu = (enter, f"1-{len(path)} chapter", "c chart of all runs", "r report", "status", "summary", "explain")
             talk.idle = self._load
-            answer = talk.ask(" · ".join((*menu, *commands, *of_class.menu(workshop), "? help", "q quit")))
+            answer = talk.ask(" · ".join((*menu, *commands, *of_class.class_menu(workshop), "? help", "q quit")))
             talk.idle = None
             if answer == "" and following is None:
                 raise Leave
@@ -179,10 +179,10 @@ class PlainWalk:
         tell_summary(sum_up(self._workshop), self._talk)
 
     def _command(self, answer: str, chapters: int) -> None:
-        if of_class.heard(self._workshop, self._talk, answer):
+        if of_class.obey_class_command(self._workshop, self._talk, answer):
             return
         if answer in ("?", "help"):
-            tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
+            tell_help(self._talk, (*path_help(chapters), *of_class.class_commands(self._workshop)))
         elif answer in ("home", "path"):
             pass  # The list of chapters is shown again.
         elif answer == "c":

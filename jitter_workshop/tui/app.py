@@ -347,7 +347,7 @@ class WorkshopApp(Frame):
             yield SystemCommand(title, "Draw the workshop in these colours", use)
 
 
-def run(workshop: Workshop, chapter: str | None = None) -> int:
+def show_workshop(workshop: Workshop, chapter: str | None = None) -> int:
     """Show the workshop until its user leaves, and return the exit code. In a terminal, also restore the changes that
     last only as long as the workshop, and print what was restored. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -379,7 +379,7 @@ class _Rehearsal(WorkshopApp):
         self.exit()
 
 
-def rehearse(workshop: Workshop, size: tuple[int, int]) -> None:
+def draw_first_screen(workshop: Workshop, size: tuple[int, int]) -> None:
     """Draw the first screen once, without a terminal. This loads what the drawing needs, so a later fork of this
     process draws the screen faster. ``size``: columns and rows. The caller closes the workshop.
     """

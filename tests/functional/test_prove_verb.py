@@ -256,7 +256,7 @@ def test_a_session_tells_its_proofs_and_not_their_runs(capsys: pytest.CaptureFix
 
 def test_every_field_of_a_proof_is_in_its_json() -> None:
     proof: Proof = make_proof(rounds=3)
-    value = prove.as_json(proof)
+    value = prove.proof_fields(proof)
     json.dumps(value, allow_nan=False)
     known = {"format_version": "", "subject": "tunable", "judgement": "rows", "notes": "remarks"}
     for name in Proof.__dataclass_fields__:

@@ -15,7 +15,7 @@ from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
-from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fitting, key_and_label
+from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fit_keys, key_and_label
 from tests import madecourse, tuned_tree
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import open_live
@@ -137,12 +137,12 @@ async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: Fak
 def test_the_first_key_and_the_way_out_never_give_way() -> None:
     idents = ("home.go", "home.restore", "app.status", "app.curves", "app.help", "home.quit")
     keys = tuple((ident, "") for ident in idents)
-    assert fitting(keys, 500) == keys
-    assert [ident for ident, _ in fitting(keys, 45)] == ["home.go", "home.restore", "app.help", "home.quit"]
+    assert fit_keys(keys, 500) == keys
+    assert [ident for ident, _ in fit_keys(keys, 45)] == ["home.go", "home.restore", "app.help", "home.quit"]
     for width in range(60):
-        kept = fitting(keys, width)
+        kept = fit_keys(keys, width)
         assert kept[-1] == ("home.quit", "")
-    assert len(fitting(keys * 3, 500)) == MOST_KEYS
+    assert len(fit_keys(keys * 3, 500)) == MOST_KEYS
 
 
 @SIZES

@@ -16,7 +16,7 @@ from textual.css import stylesheet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
-from jitter_workshop.commands.workshop import rehearse
+from jitter_workshop.commands.workshop import load_before_fork
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
@@ -135,9 +135,9 @@ def test_a_rehearsed_screen_is_not_parsed_again_and_leaves_nothing(monkeypatch: 
     monkeypatch.setattr(stylesheet, "parse", lambda *args, **more: (parsed.append(args), known(*args, **more))[1])
     before = (dict(os.environ), threading.enumerate())
     try:
-        rehearse()
+        load_before_fork()
         first = len(parsed)
-        rehearse()
+        load_before_fork()
         assert (first > 0, len(parsed)) == (True, first)
         assert (dict(os.environ), threading.enumerate()) == before
     finally:

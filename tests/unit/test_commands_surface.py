@@ -114,7 +114,7 @@ def test_the_man_page_has_each_verb_option_and_word(
 ) -> None:
     assert cli.main(["man"]) == 0
     page = capsys.readouterr().out
-    assert page == manpage.page(verbs, cli.__version__)
+    assert page == manpage.man_page(verbs, cli.__version__)
     for verb in verbs[1:]:
         _, _, part = page.partition(f"\n.SS {verb.name.replace('-', chr(92) + '-')}\n")
         part = part.partition("\n.S")[0]
@@ -128,7 +128,7 @@ def test_the_man_page_has_each_verb_option_and_word(
 @given(ODD, ODD)
 def test_no_text_becomes_a_request_of_roff(said: str, doc: str) -> None:
     verb = Verb("v", said, "", doc, (Option(("--x",), Value("FILE", "file"), said),), (), False)
-    plain = manpage.page(
+    plain = manpage.man_page(
         [verb, Verb("v", "line", "", "", (Option(("--x",), Value("FILE", "file"), "x"),), (), False)], "1"
     )
     known = (".TH ", ".SH ", ".SS ", ".B ", ".I ", ".TP", ".PP", ".br", ".nf", ".fi", ".sp")

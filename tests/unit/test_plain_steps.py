@@ -5,14 +5,14 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import STEPS
 from jitter_workshop.plain.page import PlainPage
-from jitter_workshop.plain.steps import steps_of
+from jitter_workshop.plain.steps import plain_steps
 from jitter_workshop.plain.talk import Talk
 
 
 def test_every_step_of_a_chapter_has_an_object_of_its_own_class() -> None:
     workshop = Workshop.open()
     try:
-        steps = steps_of(PlainPage(workshop, workshop.walk("baseline"), Talk()))
+        steps = plain_steps(PlainPage(workshop, workshop.walk("baseline"), Talk()))
     finally:
         workshop.close()
     assert list(steps) == list(STEPS)

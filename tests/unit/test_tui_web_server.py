@@ -64,13 +64,13 @@ def test_any_header_is_an_answer(header: str) -> None:
 
 @given(st.text(), st.text())
 def test_the_query_names_the_token_of_the_first_page_alone(rest: str, query: str) -> None:
-    named = server.given(f"/{rest}", query)
+    named = server.token_of_url(f"/{rest}", query)
     assert named == (query if rest == "" else rest.partition("/")[0])
 
 
 @given(st.one_of(st.none(), st.integers(), st.text(), st.booleans(), st.lists(st.integers()), st.floats()))
 def test_a_size_is_one_of_a_screen(said: object) -> None:
-    assert 1 <= server.size(said, 80) <= 1000
+    assert 1 <= server.size_of_screen(said, 80) <= 1000
 
 
 @given(st.binary())

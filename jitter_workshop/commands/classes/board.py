@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jitter_workshop.chart.canvas import curves_for_terminal
 from jitter_workshop.classroom import client as board_service
-from jitter_workshop.commands.common.base import print_json, say, show, show_lines
+from jitter_workshop.commands.common.base import print_json, print_notice, print_result, show_lines
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes.classboard import (
@@ -170,7 +170,7 @@ def _present(args: argparse.Namespace) -> int:
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
     with board_service.connect_to_board() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
-    say(
+    print_notice(
         "all members now see what you present. 'class present' shows the same on your full screen. 'class "
         "present --clear' ends the presentation."
     )
@@ -192,5 +192,5 @@ def _forget(args: argparse.Namespace) -> int:
         raise UsageError(
             f"no member '{clean(args.forget, ID)}' has sent results", "'class results' lists the members with results"
         )
-    show(args, {"forgotten": gone}, f"{gone} forgotten\n")
+    print_result(args, {"forgotten": gone}, f"{gone} forgotten\n")
     return 0

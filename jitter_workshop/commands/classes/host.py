@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from jitter_workshop.commands.common.base import say, show, show_lines
+from jitter_workshop.commands.common.base import print_notice, print_result, show_lines
 from jitter_workshop.commands.common.shared import agreed
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classadmin
@@ -32,7 +32,7 @@ def _init(args: argparse.Namespace) -> int:
         print("\n".join(_shown(todo)))
         return 0
     _somebody_here(args, "use --yes, or --show to read what would be written")
-    say("to make this a class host:")
+    print_notice("to make this a class host:")
     for step, why in todo:
         _item("- ", f"{step.what}  ({clean(why, REASON)})")
     if not asked.systemd:
@@ -68,7 +68,7 @@ def _shown(todo: tuple[tuple[HostStep, str], ...]) -> list[str]:
 def _check(args: argparse.Namespace) -> int:
     problems = classadmin.check_class_host()
     text = "".join(f"{one.what}: {one.fix}\n" for one in problems) or "everything is as it should be\n"
-    show(args, {"problems": list(problems)}, text)
+    print_result(args, {"problems": list(problems)}, text)
     return 1 if problems else 0
 
 
@@ -79,7 +79,7 @@ def _remove(args: argparse.Namespace) -> int:
         return 0
     if not args.show:
         _somebody_here(args, "use --yes, or --show to see what would be removed")
-    say("to be removed:")
+    print_notice("to be removed:")
     for words in there:
         _item("- ", words)
     if args.show:

@@ -14,7 +14,7 @@ from types import FrameType
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
 from jitter_workshop.commands.class_ import TURN_ACTIONS
-from jitter_workshop.commands.common.base import Interrupted, say, show
+from jitter_workshop.commands.common.base import Interrupted, print_notice, print_result
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     state, uid, now = read_turns(), os.geteuid(), now_s()
     lines = [describe_turn(state, uid, now), *(f"  {row.line}" for row in queue_rows(state, uid, now))]
-    show(args, turn_json(state, now), "".join(f"{line}\n" for line in lines))
+    print_result(args, turn_json(state, now), "".join(f"{line}\n" for line in lines))
     return 0
 
 
@@ -87,7 +87,7 @@ def _take(args: argparse.Namespace, agent_connection: AgentConnection) -> int:
             if args.command:
                 agent_connection.say_doing(f"running {clean(Path(args.command[0]).name, ID)}")
                 return run_command(args.command, agent_connection, received)
-            say("Ctrl-C ends your turn")
+            print_notice("Ctrl-C ends your turn")
             while not token.wait(1.0):
                 if why := agent_connection.turn_lost():
                     raise TurnOver(why)

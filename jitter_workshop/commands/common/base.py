@@ -225,7 +225,7 @@ def also_as(parser: argparse.ArgumentParser, now: str, before: str) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--json`` to a parser. A verb with this option prints its result with :func:`show` or
+    """Add the option ``--json`` to a parser. A verb with this option prints its result with :func:`print_result` or
     :func:`print_json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
@@ -240,7 +240,7 @@ def print_json(payload: Any) -> None:
     sys.stdout.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
 
 
-def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Iterable[Text]]) -> None:
+def print_result(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Iterable[Text]]) -> None:
     """Print the payload as JSON if ``--json`` is given, else print the text. ``text``: a string, or a function that
     returns lines for a width (see :func:`show_lines`)."""
     if args.json:
@@ -260,7 +260,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
     output.show(build(output.width))
 
 
-def say(sentence: str) -> None:
+def print_notice(sentence: str) -> None:
     """Print one line on stderr, such as a warning or the path of a result. Errors are not printed here."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, MESSAGE)}\n")

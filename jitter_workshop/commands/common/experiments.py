@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from jitter_workshop.commands.common.base import Interrupted, say, show_lines
+from jitter_workshop.commands.common.base import Interrupted, print_notice, show_lines
 from jitter_workshop.commands.common.shared import agreed, open_session, say_notices, session_to_keep_in
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.proof import Proof
@@ -39,7 +39,7 @@ def need_answer(args: argparse.Namespace) -> None:
         raise UsageError("there is no terminal to ask for confirmation", "use --yes, which also prints the cost")
 
 
-def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:
+def ask_before_runs(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:
     """Show the cost of the runs, and ask ``question`` unless ``--yes`` is given. ``cost``: a function that returns the
     lines on the cost, for a width in columns. Raise UsageError if the answer is no."""
     show_lines(cost, sys.stderr)
@@ -106,7 +106,7 @@ class RunsLine(Line):
         self.write(f"  {self._where} · {nice_duration(left_s)} left{self.more()}")
 
 
-def tell(
+def print_experiment(
     args: argparse.Namespace,
     made: Proof | Screening,
     shown: Callable[[], None],
@@ -131,7 +131,7 @@ def tell(
         shown()
         for sentence in ("" if made.restored else trouble, not_kept or ("" if args.json else kept)):
             if sentence:
-                say(sentence)
+                print_notice(sentence)
 
 
 def exit_code(made: Proof | Screening, received: Sequence[int]) -> int:

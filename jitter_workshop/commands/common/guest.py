@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jitter_workshop.commands.common.base import say
+from jitter_workshop.commands.common.base import print_notice
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import PATH, SENTENCE, clean
 from jitter_workshop.practice import base, kernels, kvm, qemu, relay, room, running
@@ -74,7 +74,7 @@ def run_inside(
             try:
                 return relayed((machine, wake), [machine.python, *argv] if own else argv, environment)
             except relay.ResetAsked:
-                reset(machine)
+                reset_machine(machine)
             except PowerLost as lost:
                 if not terminal or not _wanted_again(lost, machine):
                     raise
@@ -109,8 +109,8 @@ def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
     _leave_screen()
     cache = kernels.kernel_cache_dir()
     running.keep_log(machine.work, cache)
-    say(f"{_first_line(lost)}. The console output of the machine is in {cache / running.LAST_LOG}.")
-    say(AGAIN)
+    print_notice(f"{_first_line(lost)}. The console output of the machine is in {cache / running.LAST_LOG}.")
+    print_notice(AGAIN)
     try:
         return sys.stdin.readline() == "\n"
     except (OSError, ValueError):
@@ -127,15 +127,15 @@ def _leave_screen() -> None:
         os.write(1, LEAVE.encode())
 
 
-def reset(machine: Machine) -> None:
+def reset_machine(machine: Machine) -> None:
     """Reset a machine that uses a terminal: go back to its state right after its start. Raise MachineError if the
     machine does not start again."""
     _leave_screen()
-    say("The machine returns to the state that it had when it was started.")
+    print_notice("The machine returns to the state that it had when it was started.")
     machine.reset()
 
 
-def prepare(shape: Shape) -> None:
+def save_booted_machine(shape: Shape) -> None:
     """Boot a practice machine once and save it, so that its next start is short.
 
     Raise HostError if the machine cannot be started, MachineError if it fails later.
@@ -160,14 +160,16 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: 
     has = shape.hardware
     how = "Continuing" if saved else "Booting"
     what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if usable else 'emulated'}"
-    say(f"{how} a practice machine ({what}); {VIRTUAL if usable else EMULATED}.")
+    print_notice(f"{how} a practice machine ({what}); {VIRTUAL if usable else EMULATED}.")
     if not saved and isinstance(machine, Resumable) and machine.saves:
-        say("The machine is saved after this boot. Later starts continue from there and are much shorter.")
+        print_notice("The machine is saved after this boot. Later starts continue from there and are much shorter.")
     booted(machine)
     if machine.options.accelerator != options.accelerator:
-        say(f"KVM could not start the machine, so it is emulated: {EMULATED}.")
+        print_notice(f"KVM could not start the machine, so it is emulated: {EMULATED}.")
     if isinstance(machine, Resumable) and machine.unsaved:
-        say(f"The next start boots again, because the machine is not saved: {clean(machine.unsaved, SENTENCE)}.")
+        print_notice(
+            f"The next start boots again, because the machine is not saved: {clean(machine.unsaved, SENTENCE)}."
+        )
     return machine
 
 
@@ -178,7 +180,7 @@ def _machine(options: MachineOptions, shape: Shape, cache: Path, work: Path) -> 
     try:
         made = base.find_base(cache) or base.make_base(cache, work)
     except HostError as error:
-        say(f"Each start boots, because the machine is not saved: {clean(error.message, SENTENCE)}.")
+        print_notice(f"Each start boots, because the machine is not saved: {clean(error.message, SENTENCE)}.")
         return Machine(options, cache, work, cwd=KEPT)
     # A scenario's boot parameters are drawn anew each time.
     name = f"{shape.name}-network" if options.network else shape.name

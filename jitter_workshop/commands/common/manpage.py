@@ -24,7 +24,7 @@ FILES = (
 )
 
 
-def page(verbs: Sequence[Verb], version: str) -> str:
+def man_page(verbs: Sequence[Verb], version: str) -> str:
     """Return the man page in roff format. ``verbs``: the workshop, then all verbs. The page has no date, so the same
     version always gives the same text."""
     own, *others = verbs

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, advise_waiting, print_json, say
+from jitter_workshop.commands.common.base import Interrupted, advise_waiting, print_json, print_notice
 from jitter_workshop.commands.common.shared import say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError, UsageError
 from jitter_workshop.flow.measuring.matrix import measure_matrix, plan_matrix
@@ -40,7 +40,7 @@ _OTHERS = {
 """Options of a run that ``--matrix`` refuses: name of the argument → the option and its default."""
 
 
-def measured(args: argparse.Namespace) -> int:
+def measure_and_store_matrix(args: argparse.Namespace) -> int:
     """Measure a matrix of cache-line times on this host. Return 0, or 1 if the matrix could not be stored. Raise
     UsageError for an option that ``--matrix`` does not take. Raise the errors of ``measure_matrix``."""
     for name, (option, default) in _OTHERS.items():
@@ -69,7 +69,7 @@ def measured(args: argparse.Namespace) -> int:
                 token,
                 label=args.label,
                 wait_s=args.wait_s,
-                begun=lambda: say(planned.sentence),
+                begun=lambda: print_notice(planned.sentence),
                 told=lambda done, total: progress.write(f"  {done:,} of {total:,} measurements"),
                 queued=say_if_any,
                 turn=partial(turn_for, agent_connection, doing="measuring a matrix"),
@@ -84,7 +84,7 @@ def measured(args: argparse.Namespace) -> int:
             if isinstance(error, BusyError):
                 advise_waiting(error)
             raise
-        say("stopped before the first pairs were measured; nothing was kept")
+        print_notice("stopped before the first pairs were measured; nothing was kept")
         raise Interrupted(received[0]) from None
     finally:
         agent_connection.close()
@@ -94,12 +94,12 @@ def measured(args: argparse.Namespace) -> int:
             session.close()
     if received:
         kept = f"the measured pairs are kept as matrix {matrix.id}" if not not_kept else f"nothing was kept: {not_kept}"
-        say(f"stopped before all pairs were measured; {kept}")
+        print_notice(f"stopped before all pairs were measured; {kept}")
         raise Interrupted(received[0])
     _print(matrix, args.json)
     if not_kept:
         sys.stdout.flush()
-        say(f"the matrix was measured but could not be saved: {not_kept}")
+        print_notice(f"the matrix was measured but could not be saved: {not_kept}")
         return 1
     return 0
 
@@ -112,4 +112,4 @@ def _print(matrix: Matrix, as_json: bool) -> None:
 
     sys.stdout.write(matrix_for_terminal(matrix))
     for note in matrix.notes.values():
-        say(f"note: {note}")
+        print_notice(f"note: {note}")

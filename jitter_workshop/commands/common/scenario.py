@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from jitter_workshop.commands.common import guest
-from jitter_workshop.commands.common.base import PROGRAM, say, show
+from jitter_workshop.commands.common.base import PROGRAM, print_notice, print_result
 from jitter_workshop.course.scenarios import load_scenarios, read_scenarios
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.scenarios import playing
@@ -41,7 +41,7 @@ def _list(args: argparse.Namespace) -> int:
     """List all scenarios, and print each mistake in the folder ``--folder``. Return 1 if there is a mistake."""
     found, problems = read_scenarios(args.folder)
     for one in problems.found:
-        say(clean(one.sentence(), SENTENCE))
+        print_notice(clean(one.sentence(), SENTENCE))
     solved = [one for shape in SHAPES for one in playing.solved_in(running.kept_folder(shape))]
     done = {one.scenario for one in solved}
     payload: dict[str, Any] = {
@@ -52,7 +52,7 @@ def _list(args: argparse.Namespace) -> int:
         ],
         "mistakes": [one.sentence() for one in problems.found],
     }
-    show(args, payload, "\n".join(words.list_lines(found.values(), solved)) + "\n")
+    print_result(args, payload, "\n".join(words.list_lines(found.values(), solved)) + "\n")
     return 1 if problems.found else 0
 
 
@@ -68,7 +68,7 @@ def _play(args: argparse.Namespace) -> int:
     if not terminal and not args.unattended:
         raise UsageError("a scenario needs a terminal", "without one: --try")
     kept = running.kept_folder(scenario.shape)
-    say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} gives the same random values again).")
+    print_notice(f"Scenario {scenario.id}, seed {seed} (--seed {seed} gives the same random values again).")
     with guest.opened(shape, kept, terminal and not args.unattended) as (machine, wake):
         played = playing.Playing(machine, scenario, values, seed, kept)
         played.begin()
@@ -79,14 +79,14 @@ def _play(args: argparse.Namespace) -> int:
                 guest.relayed((machine, wake), ["sh", "-c", SHELL], guest.terminal_words())
                 break
             except relay.ResetAsked:
-                guest.reset(machine)
+                guest.reset_machine(machine)
                 played.begin()
             except PowerLost:
-                if not played.boot_anew(say):
-                    say("The machine has ended; nothing of it is left.")
+                if not played.boot_anew(print_notice):
+                    print_notice("The machine has ended; nothing of it is left.")
                     break
         done = any(one.scenario == scenario.id and one.seed == seed for one in playing.solved_in(kept))
-        say(f"{scenario.id}: {'solved' if done else 'not solved yet'}.")
+        print_notice(f"{scenario.id}: {'solved' if done else 'not solved yet'}.")
         return 0 if done else 1
 
 
@@ -95,7 +95,7 @@ def _try(args: argparse.Namespace, played: playing.Playing) -> int:
     and the second check finds none; else 1.
     """
     before = played.check()
-    played.solve(say)
+    played.solve(print_notice)
     after = played.check()
     proven = not all(one.met for one in before) and all(one.met for one in after)
     payload = {
@@ -108,7 +108,7 @@ def _try(args: argparse.Namespace, played: playing.Playing) -> int:
     }
     lines = ["Before:", *words.requirement_lines(before), "After its solution:", *words.requirement_lines(after)]
     lines += ["The check fails before the solution and passes after it." if proven else "This scenario is not proven."]
-    show(args, payload, "\n".join(lines) + "\n")
+    print_result(args, payload, "\n".join(lines) + "\n")
     return 0 if proven else 1
 
 
@@ -125,7 +125,7 @@ def _inside(args: argparse.Namespace) -> int:
     """Answer a command that the learner typed in the shell of a scenario's machine."""
     here = playing.PlantedScenario.open()
     if args.action == "task":
-        show(
+        print_result(
             args,
             {"id": here.scenario.id, "task": here.scenario.task},
             "\n".join(words.task_lines(here.scenario)) + "\n",
@@ -133,7 +133,7 @@ def _inside(args: argparse.Namespace) -> int:
         return 0
     if args.action == "hint":
         hint = here.next_hint()
-        show(
+        print_result(
             args,
             {"number": here.hints, "hint": hint},
             "\n".join(words.hint_lines(here.scenario, here.hints, hint)) + "\n",
@@ -148,5 +148,5 @@ def _inside(args: argparse.Namespace) -> int:
         "met": met,
         "outcomes": [dataclasses.asdict(one) for one in outcomes],
     }
-    show(args, payload, "\n".join(words.outcome_lines(here.scenario, outcomes)) + "\n")
+    print_result(args, payload, "\n".join(words.outcome_lines(here.scenario, outcomes)) + "\n")
     return 0 if met else 1

@@ -10,18 +10,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, advise_waiting, say, show
+from jitter_workshop.commands.common.base import Interrupted, advise_waiting, print_notice, print_result
 from jitter_workshop.commands.common.experiments import (
     MOST_LINES,
     NO_UPPER_BOUND,
     OWN_BENCHMARK,
     RUNNING_ONCE,
     RunsLine,
-    ask,
+    ask_before_runs,
     earlier,
     exit_code,
     kept_in,
-    tell,
+    print_experiment,
 )
 from jitter_workshop.commands.common.shared import (
     say_if_any,
@@ -59,9 +59,9 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                     doing = "screening settings"
                     turn.enter_context(turn_for(agent_connection, args.wait_s, token, say_if_any, doing=doing))
                     screener = Screener(asked, session, agent_connection)
-                    plan = screener.plan(lambda: say(RUNNING_ONCE))
+                    plan = screener.plan(lambda: print_notice(RUNNING_ONCE))
                     say_notices(session.notices)
-                    ask(args, partial(screening_cost_lines, plan), "Screen them?")
+                    ask_before_runs(args, partial(screening_cost_lines, plan), "Screen them?")
                     made = _made(screener, plan, token)
                 except BusyError as error:
                     advise_waiting(error)
@@ -69,10 +69,12 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                 except WorkshopError:
                     if not received:
                         raise
-                    say(STOPPED_EARLY)
+                    print_notice(STOPPED_EARLY)
                     raise Interrupted(received[0]) from None
                 where = session.session.name, "prove --screen"
-        tell(args, made, partial(_print, args, made), where, agent_connection.trouble, screener.not_kept, received)
+        print_experiment(
+            args, made, partial(_print, args, made), where, agent_connection.trouble, screener.not_kept, received
+        )
     return exit_code(made, received)
 
 
@@ -85,7 +87,9 @@ def old(args: argparse.Namespace) -> int:
     if args.show is not None:
         _print(args, found[0])
     else:
-        show(args, {"screenings": [as_json(one) for one in found]}, partial(screening_list_lines, found))
+        print_result(
+            args, {"screenings": [screening_fields(one) for one in found]}, partial(screening_list_lines, found)
+        )
     return 0
 
 
@@ -144,22 +148,22 @@ class ScreeningLine(RunsLine):
             what = "choosing" if part == "pairs" else "proving"
             left = f"; about {nice_duration(left_s)} left" if left_s >= 1 else ""
             with contextlib.suppress(OSError):
-                say(f"{what}: pair {done} of {of} is done{left}")
+                print_notice(f"{what}: pair {done} of {of} is done{left}")
 
     def chosen(self, settings: Sequence[str]) -> None:
         if len(settings) < self._settings:
             self.close()
             with contextlib.suppress(OSError):
-                say(f"These settings will be proven: {clean(', '.join(settings), SENTENCE)}.")
+                print_notice(f"These settings will be proven: {clean(', '.join(settings), SENTENCE)}.")
 
 
 def _print(args: argparse.Namespace, made: Screening) -> None:
     from jitter_workshop.presenter.proofs.screening import screening_lines
 
-    show(args, as_json(made), partial(screening_lines, made))
+    print_result(args, screening_fields(made), partial(screening_lines, made))
 
 
-def as_json(made: Screening) -> dict[str, Any]:
+def screening_fields(made: Screening) -> dict[str, Any]:
     """Return a screening as the JSON fields of ``prove --screen --json``. ``notes`` has a reason for each field that is
     null. ``remarks`` has the notes that the screening itself made.
     """

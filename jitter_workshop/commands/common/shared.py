@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from jitter_workshop.commands.common.base import say
+from jitter_workshop.commands.common.base import print_notice
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -23,13 +23,13 @@ STDOUT = Path("-")
 def say_if_any(sentence: str) -> None:
     """Print a sentence on stderr, unless it is empty."""
     if sentence:
-        say(sentence)
+        print_notice(sentence)
 
 
 def say_notices(notices: Iterable[str]) -> None:
     """Print the notices that came up when a session was read."""
     for notice in notices:
-        say(f"note: {clean(notice, SENTENCE)}")
+        print_notice(f"note: {clean(notice, SENTENCE)}")
 
 
 def agreed(question: str) -> bool:
@@ -71,7 +71,7 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
     before = {session.id for session in store.list()[0]}
     session = store.open_or_create(name, host)
     if session.session.id not in before:
-        say(f"New session {clean(session.session.name)}; it is the current one now.")
+        print_notice(f"New session {clean(session.session.name)}; it is the current one now.")
     return session
 
 
@@ -81,14 +81,14 @@ def add_wait(options: argparse._ActionsContainer) -> None:
     options.add_argument(
         "--wait",
         dest="wait_s",
-        type=number,
+        type=finite_number,
         default=0.0,
         metavar="S",
         help="wait up to S seconds for another run to end (default: do not wait)",
     )
 
 
-def number(text: str) -> float:
+def finite_number(text: str) -> float:
     """Return the number in ``text``, a word of the command line. Raise argparse's error if ``text`` is not a finite
     number."""
     try:

@@ -8,17 +8,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jitter_workshop.commands.common.base import say
+from jitter_workshop.commands.common.base import print_notice
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.text import PATH, clean
 
 
-def add_arguments(parser: argparse._ActionsContainer, words: str) -> None:
+def add_tracks_option(parser: argparse._ActionsContainer, words: str) -> None:
     parser.add_argument("--perfetto", metavar="FILE", help=words)
     parser.add_argument("--force", action="store_true", help="with --perfetto: replace an existing file")
 
 
-def check(args: argparse.Namespace) -> None:
+def check_tracks_option(args: argparse.Namespace) -> None:
     """Check the options of a Perfetto file before anything is observed. Raise a WorkshopError if the file could not be
     written."""
     if args.perfetto is None:
@@ -35,7 +35,7 @@ def check(args: argparse.Namespace) -> None:
     messages()
 
 
-def write(args: argparse.Namespace, tracks: bytes) -> None:
+def write_tracks(args: argparse.Namespace, tracks: bytes) -> None:
     """Write the tracks to the Perfetto file. Print the file's name, and the address of a web page that shows such
     files."""
     from jitter_workshop.flow.reporting.files import write_files
@@ -44,7 +44,7 @@ def write(args: argparse.Namespace, tracks: bytes) -> None:
     path = Path(args.perfetto)
     with _advised():
         (made,) = write_files({path.name: tracks}, path.parent, force=args.force)
-    say(f"tracks written to {clean(made, PATH)}: open the file at https://ui.perfetto.dev")
+    print_notice(f"tracks written to {clean(made, PATH)}: open the file at https://ui.perfetto.dev")
 
 
 @contextlib.contextmanager

@@ -86,7 +86,7 @@ def of_ours(origin: str | None, host: str | None) -> bool:
     return parts.scheme == "http" and parts.netloc == host and loopback(host)
 
 
-def given(path: str, query: str) -> str:
+def token_of_url(path: str, query: str) -> str:
     """Return the token in the URL of a request.
 
     In the request for the first page (path "/"), the token is the query. In all other requests, the token is the first
@@ -95,7 +95,7 @@ def given(path: str, query: str) -> str:
     return query if path == "/" else path.split("/")[1]
 
 
-def listen(port: int) -> socket.socket:
+def open_loopback_socket(port: int) -> socket.socket:
     """Return a socket that listens on loopback. Port 0 means any free port. Raise OSError if the port cannot be
     used."""
     return socket.create_server((ADDRESS, port))
@@ -141,7 +141,7 @@ class WebServer:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not loopback(request.headers.get("Host")):
             return _refusal(403, "This page is served on loopback only.")
-        named = given(request.path, request.query.get("token", ""))
+        named = token_of_url(request.path, request.query.get("token", ""))
         if not hmac.compare_digest(named.encode("utf-8", "replace"), self._token):
             return _refusal(403, "Open the address that 'jitter-workshop serve' printed, with its token.")
         try:
@@ -196,7 +196,9 @@ class WebServer:
         workshop = PageWorkshop(self._words, page.send_bytes, page.close)
         self._open.add(page)
         try:
-            await workshop.start(size(request.query.get("width"), 80), size(request.query.get("height"), 24))
+            await workshop.start(
+                size_of_screen(request.query.get("width"), 80), size_of_screen(request.query.get("height"), 24)
+            )
             async for message in page:
                 if message.type is WSMsgType.TEXT:
                     await _pass_on(workshop, page, message.json())
@@ -221,7 +223,9 @@ async def _pass_on(workshop: PageWorkshop, page: web.WebSocketResponse, message:
     if kind == "stdin" and isinstance(value, str):
         await workshop.send_bytes(value.encode("utf-8", "replace"))
     elif kind == "resize" and isinstance(value, dict):
-        await workshop.set_terminal_size(size(value.get("width"), 80), size(value.get("height"), 24))
+        await workshop.set_terminal_size(
+            size_of_screen(value.get("width"), 80), size_of_screen(value.get("height"), 24)
+        )
     elif kind == "ping":
         await page.send_json(["pong", value])
     elif kind == "blur":
@@ -230,7 +234,7 @@ async def _pass_on(workshop: PageWorkshop, page: web.WebSocketResponse, message:
         await workshop.focus()
 
 
-def size(said: object, otherwise: int) -> int:
+def size_of_screen(said: object, otherwise: int) -> int:
     """Return ``said`` as a number of columns or rows. If ``said`` is not valid, return ``otherwise``."""
     try:
         value = int(said) if isinstance(said, int | str) else otherwise

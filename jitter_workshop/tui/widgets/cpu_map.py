@@ -30,7 +30,7 @@ class MapCell:
     name: str = ""
 
 
-def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
+def shared_cache_groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
     """Return the groups of CPUs that share a package and a last-level cache, as (name, CPUs)."""
     packages, nodes = ({getattr(cpu, name) for cpu in topology.cpus} for name in ("package", "node"))
     found: dict[tuple[int, CpuSet], list[Cpu]] = {}
@@ -56,7 +56,7 @@ def lay_out(topology: Topology, width: int) -> list[list[MapCell]]:
     cell_width = digits + 3
     rows: list[list[MapCell]] = [[]]
     column = 0
-    for name, cpus in groups(topology):
+    for name, cpus in shared_cache_groups(topology):
         need = len(name) + 1 + cell_width * len(cpus)
         if column and column + need > width:
             rows.append([])
@@ -152,7 +152,7 @@ class CpuMap(Sheet):
                 self.post_message(self.Clicked())
 
 
-def about(topology: Topology, number: int) -> Sequence[str]:
+def cpu_facts(topology: Topology, number: int) -> Sequence[str]:
     """Return facts about one CPU; () if there is no such CPU."""
     cpu = topology.cpu(number)
     if cpu is None:

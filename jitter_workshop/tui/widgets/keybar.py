@@ -24,7 +24,7 @@ Shown = tuple[str, str]
 such as ``1–4 choose`` begins with the digits that act now."""
 
 
-def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
+def fit_keys(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
     """Return at most seven of ``keys``, as many as fit in ``width`` cells.
 
     The first keys and the last two (help and the way out) are the most important. So keys are dropped from the middle:
@@ -88,7 +88,7 @@ class KeyBar(Horizontal):
         """Show these keys. Do nothing if the same keys are shown already."""
         self._offered = tuple(keys)
         # The bar is as wide as the terminal; before its first layout it has no width of its own.
-        wanted = fitting(self._offered, self.app.size.width)
+        wanted = fit_keys(self._offered, self.app.size.width)
         if wanted == self.shown:
             return
         self.shown = wanted

@@ -36,7 +36,7 @@ from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
 from jitter_workshop.tui.screens.chapter.program import PROGRAM_STEPS, ChapterObserver, CommandPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
-from jitter_workshop.tui.screens.chapter.steps import NEWEST, Step, Work, steps_of
+from jitter_workshop.tui.screens.chapter.steps import NEWEST, Step, Work, screen_steps
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -105,7 +105,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         super().__init__()
         self.walk = walk
         self._page = ChapterPage(walk, self)
-        self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
+        self._steps = {**screen_steps(self._page), "diagnose": Diagnose(self._page, "diagnose")}
         if walk.chapter.program:
             self._steps |= {name: kind(self._page, name) for name, kind in PROGRAM_STEPS.items()}
         self._observer = ChapterObserver(self._page)

@@ -1438,7 +1438,7 @@ _STEPS: dict[StepName, type[Step]] = {
 }
 
 
-def steps_of(page: ChapterPage) -> dict[StepName, Step]:
+def screen_steps(page: ChapterPage) -> dict[StepName, Step]:
     """Return the object of each step, by the step's name. The objects keep their state until the screen is closed."""
     return {name: kind(page, name) for name, kind in _STEPS.items()}
 

@@ -17,7 +17,7 @@ from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
 from jitter_workshop.presenter.text.lines import keyed, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
-from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
+from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, cpu_facts
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _KEYS = (
@@ -78,7 +78,7 @@ class CpuPicker(Page, scope="cpus"):
             line.append(" · " if line else "", "dim").append(f"{SIGNS[role]} ", "bold accent")
             line.append(f"{role}: {'auto' if cpu is None else f'CPU {cpu}'}", "text")
         yield from wrap(line, width)
-        told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
+        told = " · ".join(cpu_facts(self._topology, self.query_one(CpuMap).cursor))
         yield from wrap(Text(told, "dim"), width)
         yield Text("× not allowed   – offline", "dim")
         if self._said:
