@@ -44,7 +44,7 @@ def gather(root: HostRoot) -> dict[str, object]:
     """Return each reader's result by ``package.module.name`` (for a reader of one CPU: a dict by CPU)."""
     cpus = read_topology(root).cpus
     supplies: dict[str, object] = {"release": read_kernel(root).release}
-    found: dict[str, object] = {"summary.summarise": summarise_host(root)}
+    found: dict[str, object] = {"summary.summarise_host": summarise_host(root)}
     for name, function, needed in readers():
         if needed == ("cpu",):
             found[name] = {cpu.id: function(root, cpu.id) for cpu in cpus}

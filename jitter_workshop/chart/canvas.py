@@ -58,7 +58,7 @@ from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles, tight
 
-__all__ = ["ChartPoint", "plain_curve_lines", "legend_lines", "curves_for_terminal", "draw_curves"]
+__all__ = ["ChartPoint", "curves_for_terminal", "draw_curves", "legend_lines", "plain_curve_lines"]
 
 LEAST_WIDTH = 24
 LEAST_HEIGHT = 4

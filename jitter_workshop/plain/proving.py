@@ -153,4 +153,5 @@ def _figure(seen: SoFar | None) -> str:
     ratio = seen.ratios[-1]
     if ratio is None:
         return f"{seen.name}: none with or without the change"
-    return f"{seen.name}: {'none without' if ratio == float('inf') else 'none with it' if ratio == 0 else ratio_text(ratio)}"
+    told = "none without" if ratio == float("inf") else "none with it" if ratio == 0 else ratio_text(ratio)
+    return f"{seen.name}: {told}"

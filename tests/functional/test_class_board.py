@@ -41,8 +41,8 @@ sys.path.insert(0, {tree!r})
 from jitter_workshop import paths
 paths.RUN_DIR = {folder!r}
 from jitter_workshop.agent.policy import Member
-from jitter_workshop.classroom.service import serve
-serve(Path({folder!r}), Member({uid}, {user!r}, {instructor}, (), None))
+from jitter_workshop.classroom.service import serve_board_connection
+serve_board_connection(Path({folder!r}), Member({uid}, {user!r}, {instructor}, (), None))
 """
 ADA, GRACE, ALAN = 1000, 1001, 1002
 

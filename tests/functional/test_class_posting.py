@@ -66,8 +66,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tree!r})
 from jitter_workshop.agent.policy import Member
-from jitter_workshop.classroom.service import serve
-serve(Path({folder!r}), Member(1001, "grace", False, (), None))
+from jitter_workshop.classroom.service import serve_board_connection
+serve_board_connection(Path({folder!r}), Member(1001, "grace", False, (), None))
 """
 
 

@@ -29,7 +29,7 @@ tree, course = Path(sys.argv[1]), Path(sys.argv[2])
 patch = pytest.MonkeyPatch()
 workshop = open_live(tree, course, patch)
 give_agent(workshop, tree, patch)
-agent = connection_module.connect
+agent = connection_module.connect_to_agent
 ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
 def connect(ask=True, purpose=None):
@@ -39,7 +39,7 @@ def connect(ask=True, purpose=None):
         raise HostError("sudo: 1 incorrect password attempt")
     return agent()
 
-connection_module.connect = connect
+connection_module.connect_to_agent = connect
 walk = workshop.walk("pages")
 walk._save(dataclasses.replace(walk.progress, step="apply"))
 Workshop.open = lambda *_, **__: workshop

@@ -390,7 +390,7 @@ def test_a_child_dies_with_its_parent(spec: RunSpec) -> None:
         "child = launch.Child(launch.command(launch.WORKER))\n"
         "child.send(sys.stdin.buffer.readline())\n"
         "child.wait(timeout_s=60)\n"
-        "child.send(protocol.line('go'))\n"
+        "child.send(protocol.message_line('go'))\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(600)\n"
     )

@@ -136,8 +136,10 @@ def test_a_user_cannot_become_another_user(real: RealClass, way: str) -> None:
 
 
 def test_root_instructs_however_they_became_it(real: RealClass) -> None:
-    code = f"import sys; sys.path.append({realclass.LIB!r}); from jitter_workshop.agent.client import connect\n"
-    code += "agent = connect(); agent.turn('freeze'); agent.close()"
+    code = (
+        f"import sys; sys.path.append({realclass.LIB!r}); from jitter_workshop.agent.client import connect_to_agent\n"
+    )
+    code += "agent = connect_to_agent(); agent.turn('freeze'); agent.close()"
     uid = real.run("id", "-u", STRANGER).stdout.strip()
     words = ("env", f"SUDO_UID={uid}", f"SUDO_USER={STRANGER}", realclass.python() or "", "-I", "-S", "-B", "-c", code)
     done = real.run(*words, check=False)

@@ -20,7 +20,7 @@ CODE = """
 import sys
 sys.path.append(".")
 from jitter_workshop.agent.service import daemon
-daemon.leave(3)
+daemon.reset_inherited_settings(3)
 import json, os, resource, signal
 print(json.dumps({
     "blocked": [int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())],

@@ -13,8 +13,18 @@ from pathlib import Path
 import jitter_workshop
 
 _SHORTEN = {
-    *("clean", "shortened", "called", "command_line", "code", "name"),
-    *("printable", "word", "plain_line", "plain_name", "cause_words", "named", "shown_value", "value_told", "_text"),
+    *("clean", "shortened", "called", "quoted_command", "code_span", "name_span"),
+    *(
+        "printable",
+        "word",
+        "plain_line",
+        "plain_name",
+        "cause_words",
+        "cause_name",
+        "shown_value",
+        "value_told",
+        "_text",
+    ),
     *("not_offered",),
 }
 """The functions that take a text, the path of a text, or a list, and its limit: those of ``model.text``,
@@ -83,7 +93,7 @@ def _is_bare(limit: ast.expr) -> bool:
 
 def test_a_bare_number_is_found() -> None:
     assert bare_numbers("clean(name, 40)\ncalled(name, limit=30)\nclean(name, ID)\nclean(name)") == [1, 2]
-    assert bare_numbers("blocks.code(path, 300)\nname(label, LABEL)\nname(label, 60)") == [1, 3]
+    assert bare_numbers("blocks.code_span(path, 300)\nname_span(label, LABEL)\nname_span(label, 60)") == [1, 3]
 
 
 def test_a_bare_number_is_found_where_a_text_is_read_too() -> None:

@@ -321,9 +321,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if again and not standing and self.workshop.context.agent_connection.holding:
             said.append(RESTORED_MEANWHILE)
         if again:
-            said.append(
-                f"This session applied {list_ids(word.partition('=')[0] for word in again)} before.   a applies all again"
-            )
+            tunables = list_ids(word.partition("=")[0] for word in again)
+            said.append(f"This session applied {tunables} before.   a applies all again")
         return said
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
