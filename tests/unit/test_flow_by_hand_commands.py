@@ -409,9 +409,12 @@ def test_commands_keep_their_numbers_when_others_are_shown() -> None:
     """The lesson of isolation speaks of the third command."""
     commands = [HandCommand(f"command{n}", "why") for n in range(1, 13)]
     for first, number in ((0, 3), (3, 4), (9, 12)):
-        lines = [line.plain for line in by_hand(commands, 80, Fold(first, "f"))]
+        lines = [line.plain for line in command_list_lines(commands, 80, Fold(first, "f"))]
         assert f"{number:<2}$ command{number}" in lines
-    assert any(line.startswith("$ only") for line in (one.plain for one in by_hand([HandCommand("only", "why")], 80)))
+    assert any(
+        line.startswith("$ only")
+        for line in (one.plain for one in command_list_lines([HandCommand("only", "why")], 80))
+    )
 
 
 def test_the_marks_are_explained_above_the_commands() -> None:
