@@ -22,7 +22,7 @@ from jitter_workshop.session import foreign
 from jitter_workshop.session.preferences import load
 from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
+from jitter_workshop.tui.core.actions import ACTIONS, BY_ID, SCOPE_TITLES
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.common.help import GlossaryPage, HelpPage
@@ -37,7 +37,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.cpu_map import CpuMap
 from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import KeyBar
-from jitter_workshop.tui.widgets.sheet import ListSheet, Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import opened, settled, text_of
@@ -555,3 +555,18 @@ async def test_the_words_of_a_page_are_explained_on_every_screen() -> None:
             await pilot.press("y", "escape")
             assert app.clipboard == told
             assert app.screen is below
+
+
+@pytest.mark.parametrize("size", [(80, 20), (80, 24), (100, 30), (120, 36), (160, 48)])
+async def test_no_page_of_keys_ends_at_a_heading(size: tuple[int, int]) -> None:
+    """One more line of the terminal, or one less, must not leave a heading alone, either."""
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("question_mark")
+        for rows in range(size[1], size[1] + 8):
+            await pilot.resize_terminal(size[0], rows)
+            await settled(pilot)
+            page = app.screen
+            shown = page.query_one("#page-sheet", Sheet).plain().splitlines()[: page.query_one(Pane).size.height]
+            assert shown[-1].partition("  ")[0] not in SCOPE_TITLES.values()

@@ -9,11 +9,11 @@ from jitter_workshop.model.text import PARAGRAPH, clean
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.text.glossary import term_lines
-from jitter_workshop.presenter.text.lines import in_columns, wrap
+from jitter_workshop.presenter.text.lines import Lines, in_columns, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
-from jitter_workshop.tui.widgets.sheet import Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The slower ones are the tail."),
@@ -68,7 +68,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     ("✓ ✗ · –", "marks in these columns of a chapter: yes; no; not yet; not in this chapter."),
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
-    ("÷ the first", "a value divided by the same value of the course's first run; 1/57 is 57 times less."),
+    ("÷ row 1", "a value divided by the same value in row 1 of the whole course; 1/57 is 57 times less."),
 )
 _ONE_COLUMN, _TWO_COLUMNS = 92, 120
 """The widest page of one column, and the least width for two: keys and words side by side."""
@@ -96,18 +96,28 @@ class HelpPage(_CopiedPage, scope="dialog"):
     def lines(self, width: int) -> Iterable[Text]:
         stack = self.app.screen_stack
         below: str = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
-        yield Text("HELP", "bold text")
+        head = [Text("HELP", "bold text")]
         if self.frame.notices:
-            yield Text()
-            yield Text("NOTICES", "bold dim")
+            head += [Text(), Text("NOTICES", "bold dim")]
             for notice in self.frame.notices:
-                yield from wrap(Text(clean(notice, PARAGRAPH), "text"), width, "! ")
+                head += wrap(Text(clean(notice, PARAGRAPH), "text"), width, "! ")
+        yield from head
+        room = self.query_one(Pane).size.height - len(head)
         if width < _TWO_COLUMNS:
-            yield from (*self._keys_of(below, width), Text(), *self._words(width))
+            yield from (*_no_heading_last(self._keys_of(below, width), room), Text(), *self._words(width))
             return
         column = (width - _BETWEEN) // 2
-        left, right = list(self._keys_of(below, column)), [Text(), *self._words(column)]
+        left, right = _no_heading_last(self._keys_of(below, column), room), [Text(), *self._words(column)]
         yield from in_columns(left, right, column, _BETWEEN)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.call_after_refresh(self.redraw)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        # The pane has its new height only after the layout.
+        self.call_after_refresh(self.redraw)
 
     def _keys_of(self, below: str, width: int) -> Iterator[Text]:
         """Yield the keys of all screens. ``below``: the group of keys of the screen below, which comes first."""
@@ -130,6 +140,15 @@ class HelpPage(_CopiedPage, scope="dialog"):
         for word, meaning in WORDS:
             line = Text.assemble((f"{word}: ", "bold cool"), meaning, style="text")
             yield from wrap(line, width, "  ", "    ")
+
+
+def _no_heading_last(lines: Iterable[Text], room: int) -> Lines:
+    """Return the lines of the keys, with a blank line before a heading that would be the last of the first ``room``
+    lines: the heading then stands on the next page, above its keys. ``room``: 0 if it is not known yet."""
+    found = list(lines)
+    if 0 < room < len(found) and found[room - 1].plain in SCOPE_TITLES.values():
+        found.insert(room - 1, Text())
+    return found
 
 
 class GlossaryPage(_CopiedPage, scope="dialog"):
