@@ -126,7 +126,12 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
         return [n / every for n in range(math.floor(most * every), 0, -1)]
 
     # A decade of one row or more is of a height at which ticks are as many whole rows apart.
-    read = {n for every in _PARTS for n in parts(every) if n < 1 or every == 1 or (_LEAST_TICKS - 1) * every <= span}
+    read = {
+        n
+        for every in _PARTS
+        for n in parts(every)
+        if every == 1 or (every + 1 <= span if n < 1 else (_LEAST_TICKS - 1) * every <= span)
+    } or {n for every in _PARTS for n in parts(every)}
     return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (sorted(read, reverse=True), math.inf)]
 
 
@@ -166,16 +171,27 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
     Every decade, or every second, third or sixth one, has a tick. The first of these distances is taken that is a whole
-    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. If a decade
-    has less than one row, two ticks are enough. If no distance does both, it is the first that is at least one row.
+    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. Else it is
+    the first whole number of rows that gives two ticks. If there is none, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
     beyond = _WITHIN / height
     wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
-    found = {n: scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond, n) for n in wide}
-    least = _LEAST_TICKS if height >= 1 else 2
-    even = (n for n in wide if abs(n * height - round(n * height)) < 1e-6 and len(found[n]) >= least)
-    return found[next(even, wide[0])]
+    decades = scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond)
+    found = {n: _every(decades, n) for n in wide}
+    even = [n for n in wide if abs(n * height - round(n * height)) < 1e-6]
+    for least in (_LEAST_TICKS, 2):
+        for n in even:
+            if len(found[n]) >= least:
+                return found[n]
+    return found[wide[0]]
+
+
+def _every(decades: Sequence[scale.Tick], distance: int) -> tuple[scale.Tick, ...]:
+    """Return ticks that are ``distance`` decades apart, as many as possible. Of two such choices, prefer the one with
+    1 ns."""
+    choices = [tuple(decades[first::distance]) for first in range(distance)]
+    return max(choices, key=lambda one: (len(one), bool(one) and one[0].position % distance == 0))
 
 
 def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
