@@ -212,7 +212,7 @@ def _block_told(now: Progress, width: int) -> str:
 
 # -- the core, block by block ------------------------------------------------------------------------------------------
 
-CORE = "THE CORE, BLOCK BY BLOCK"
+CORE = "THE CORE, BLOCK BY BLOCK (heights from 0)"
 _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str], ...] = (
     ("core GHz", lambda blocks: [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
     ("hottest °C", lambda blocks: [b.temperature_celsius for b in blocks], "{:.0f}"),
@@ -223,20 +223,21 @@ _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str],
 def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
     """Return lines on the core's clock rate, temperature and throttling. A figure that was not read has no line. Each
     line has a name, a row of characters, and the lowest and highest value. A character stands for one block, or for a
-    few blocks if there are many. ``after``: the blocks of a second run. They get a line below each line of the first
-    run, in the same scale."""
+    few blocks if there are many. Its height begins at 0, so a steady value is a level line. ``after``: the blocks of a
+    second run. They get a line below each line of the first run, in the same scale."""
     runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
     lines = []
     for name, read, form in _TRACES:
         rows = [(which, read(found)) for which, found in runs]
         every = [value for _, values in rows for value in values if value is not None]
+        scale = min([0.0, *every]), max(every, default=0.0) or 1.0
         for number, (which, values) in enumerate(rows if every else ()):
             known = [value for value in values if value is not None]
             ends = dict.fromkeys(form.format(end(known)) for end in (min, max)) if known else ("not read",)
             span = " to ".join(ends)
             lead = f"{'' if number else name:<11} {which}"
             room = max(min(width - len(lead) - 2 - len(span), _WIDEST), 8)
-            lines.append(f"{lead}{sparkline(values, room, (min(every), max(every)))}  {span}"[:width])
+            lines.append(f"{lead}{sparkline(values, room, scale)}  {span}"[:width])
     return lines
 
 
