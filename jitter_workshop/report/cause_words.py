@@ -254,9 +254,9 @@ def contradiction_sentence(
         return f"{many(number, 'event')} did not fit the earlier events{unknown}"
     named = [clean(name, WORD) for name in report.unreported]
     more = f" and {many(len(named) - _NAMED, 'other task')}" if len(named) > _NAMED else ""
-    times = "Once" if number == 1 else f"{number:,} times"
-    tasks = f"{'task' if len(named) == 1 else 'one of the tasks'} {', '.join(named[:_NAMED])}{more}"
-    return f"{times} the kernel did not report that {tasks} left the CPU.{f' So {unknown}' if unknown else ''}"
+    events = "1 event of a task" if number == 1 else f"{number:,} events of tasks"
+    tasks = f"{', '.join(named[:_NAMED])}{more}"
+    return f"The trace lacks {events} that left the CPU: {tasks}.{f' So {unknown}' if unknown else ''}"
 
 
 def is_patchy(report: EvidenceReport) -> bool:
@@ -303,16 +303,25 @@ def without_head(report: EvidenceReport) -> str:
     return f"below {nice_ns(report.threshold_ns)} without it" if report.below_now is not None else ""
 
 
-def in_time(report: EvidenceReport) -> str:
-    """Return sentences on the messages below the threshold, and on the column of :func:`without`. An example is ``99.9
-    % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is not known."""
+def now_in_time(report: EvidenceReport) -> str:
+    """Return a sentence on the messages below the threshold, which the column of :func:`without` calls now, such as
+    ``Now: 99.9 % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
-    thread = clean(report.main_thread, WORD)
-    counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
-    below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
-    said = f"{below} of {messages} were below {nice_ns(report.threshold_ns)}. "
-    said += f"The column '{without_head(report)}' shows how large the share would be if the cause took no time."
+    messages = f"{report.messages:,} {_counted(report)} ({clean(report.main_thread, WORD)})"
+    return f"Now: {_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}."
+
+
+def _counted(report: EvidenceReport) -> str:
+    return next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
+
+
+def in_time(report: EvidenceReport) -> str:
+    """Return sentences on the column of :func:`without`. Return "" if the shares are not known."""
+    if report.below_now is None or not report.messages:
+        return ""
+    thread, counted = clean(report.main_thread, WORD), _counted(report)
+    said = f"The column '{without_head(report)}' shows how large the share would be if the cause took no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped only other threads, so it delayed none of the {thread}'s {counted}."

@@ -584,7 +584,7 @@ def _causes(report: EvidenceReport) -> ReportBlock:
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
-        caption += f". {told}"
+        caption += f". {cause_words.now_in_time(report)} {told}"
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 

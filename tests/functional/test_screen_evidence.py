@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.run import Stall
+from jitter_workshop.presenter.course.keys_that_wait import NO_KEY
 from jitter_workshop.presenter.runs.causes import NO_TRACE, RAN_WHERE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
@@ -160,6 +161,26 @@ async def test_a_damaged_trace_is_a_sentence() -> None:
         assert "the trace is damaged" in text
 
 
+async def test_end_goes_to_the_end_of_the_causes_and_a_dead_key_is_answered() -> None:
+    app = WorkshopApp(with_a_trace())
+    async with app.run_test(size=(80, 16)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        assert isinstance(app.screen, EvidenceScreen)
+        pane = app.screen.pane()
+        assert pane.more_below
+        await pilot.press("end")
+        await settled(pilot)
+        assert not pane.more_below
+        await pilot.press("home")
+        await settled(pilot)
+        assert pane.scroll_offset.y == 0
+        await pilot.press("n")
+        await settled(pilot)
+        assert NO_KEY in text_of(app)
+
+
 async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
     workshop = open_workshop()
     app = WorkshopApp(workshop, "baseline")
@@ -234,4 +255,4 @@ async def test_events_that_did_not_fit_are_said_above_all() -> None:
         await pilot.press("c", "v")
         await explained(app, pilot)
         said = " ".join(text_of(app).split())
-        assert "did not report that task sampler left" in said
+        assert "of a task that left the CPU: sampler" in said

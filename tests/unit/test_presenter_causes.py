@@ -137,7 +137,7 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "0 lost" in text
     assert "events lost" not in text
     flat = " ".join(text.split())
-    assert "Once the kernel did not report that task other left the CPU. So 8 µs of 1 ms are not known." in flat
+    assert "The trace lacks 1 event of a task that left the CPU: other. So 8 µs of 1 ms are not known." in flat
     assert "events in the trace contradict each other" in flat
 
 
@@ -149,8 +149,8 @@ def test_events_that_did_not_fit_are_a_warning_where_they_touch_much_time(
 ) -> None:
     report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
     lines = list(causes_head(replace(report, unknown_ns=unknown_ns, measured_ns=1_000_000), 100))
-    line = next(line for line in lines if "did not report" in line.plain)
-    assert line.plain.startswith(f"{mark}Once the kernel did not report that task other left the CPU.")
+    line = next(line for line in lines if "that left the CPU" in line.plain)
+    assert line.plain.startswith(f"{mark}The trace lacks 1 event of a task that left the CPU: other.")
     assert str(line.style) == style
     assert ("are not known." in line.plain) == (unknown_ns is not None)
 
@@ -159,9 +159,7 @@ def test_tasks_whose_switch_was_not_reported_are_named() -> None:
     report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
     assert report.unreported == {"other": 1}
     many = replace(report, unbalanced=39, unknown_ns=None, unreported={"a": 20, "b\x1b": 10, "c": 8, "d": 1})
-    assert misfit_sentence(many) == (
-        "39 times the kernel did not report that one of the tasks a, b and 2 other tasks left the CPU."
-    )
+    assert misfit_sentence(many) == ("The trace lacks 39 events of tasks that left the CPU: a, b and 2 other tasks.")
     # An event of another sort is missing, too: then no task is named.
     assert misfit_sentence(replace(many, unbalanced=40)).startswith("40 events did not fit the earlier events.")
     assert misfit_sentence(replace(many, unbalanced=0)) == ""
@@ -213,6 +211,13 @@ def test_a_share_is_told_only_where_it_is_another_one() -> None:
     lines = render(made(events, [(1_000, 9_000), (20_000, 25_000)])).split("\n")
     assert next(line for line in lines if line.startswith("interrupt nic0")).split()[4:7] == ["µs", "as", "now"]
     assert next(line for line in lines if line.startswith("no event")).split()[5:7] == ["99.90", "%"]
+
+
+def test_the_share_now_stands_above_the_column_that_says_as_now() -> None:
+    events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
+    text = render(made(events, [(1_000, 9_000), (20_000, 25_000)]))
+    assert "were below 1 µs." in text
+    assert text.index("WHO TOOK THE TIME") < text.index("Now: 99.") < text.index("without it") < text.index("as now")
 
 
 def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes() -> None:

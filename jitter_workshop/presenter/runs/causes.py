@@ -40,6 +40,7 @@ from jitter_workshop.report.cause_words import (
     limits_of_trace,
     misfit_sentence,
     no_cause,
+    now_in_time,
     stalls_headline,
     without,
     without_head,
@@ -128,6 +129,7 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
         rows.append([cause_name(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table_lines(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
+    yield from wrap(now_in_time(report), width, style="dim") if now_in_time(report) else ()
     yield first
     for cause, line in zip(shown, lines, strict=True):
         nobody = cause.kind in NOBODY

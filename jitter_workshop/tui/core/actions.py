@@ -111,8 +111,15 @@ def _by_step(name: str, keys: str, label: str, tooltip: str, written: str = "") 
 
 
 _PAGES = (
-    Action("page_up", "pageup", "page up", "Scroll a page up", method="page(-1)", palette=False),
-    Action("page_down", "pagedown,space", "page down", "Scroll a page down", method="page(1)", palette=False),
+    Action("page_up", "pageup", "page up", "Scroll a page up; Home: to the top", method="page(-1)", palette=False),
+    Action(
+        "page_down",
+        "pagedown,space",
+        "page down",
+        "Scroll a page down; End: to the end",
+        method="page(1)",
+        palette=False,
+    ),
 )
 _BACK = Action("close", "escape,q", "back", "Back to the page before", palette=False)
 

@@ -108,6 +108,12 @@ class KeyedScreen(Screen[None]):
         scroll = self.pane().scroll_page_up if by < 0 else self.pane().scroll_page_down
         scroll(animate=False)
 
+    def _to_end(self, by: int) -> None:
+        """Handle Home (-1) or End (+1)."""
+        if self.query(Pane):
+            scroll = self.pane().scroll_home if by < 0 else self.pane().scroll_end
+            scroll(animate=False)
+
     def digit(self, index: int) -> None:
         """Handle a key 1 to 9, given as an index from 0. The index can be too large, if the screen has fewer items to
         choose from."""
@@ -118,6 +124,8 @@ class KeyedScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         if event.character is not None and event.character in "123456789":
             self.digit(int(event.character) - 1)
+        elif event.key in ("home", "end") and event.key not in self.active_bindings:
+            self._to_end(-1 if event.key == "home" else 1)
         elif event.is_printable and event.key not in self.active_bindings:
             self.unknown()
 

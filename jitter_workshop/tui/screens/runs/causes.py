@@ -14,6 +14,7 @@ from textual.geometry import Region
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.text import PATH, clean
+from jitter_workshop.presenter.course.keys_that_wait import NO_KEY
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -135,6 +136,9 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         return 2 if self.traced and self.app.size.height >= _HIGH else 1
 
     # -- keys ------------------------------------------------------------------------------------------------------
+
+    def unknown(self) -> None:
+        self.tell(NO_KEY)
 
     def pane(self) -> Pane:
         return self.query_one(
