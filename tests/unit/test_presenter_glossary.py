@@ -15,6 +15,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.text.glossary import NONE, Term, found, index_of_term, term_lines, terms
+from jitter_workshop.presenter.text.prose import prose
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WRITTEN = tomllib.loads((REPOSITORY / "assets" / "glossary.toml").read_text())["section"]
@@ -52,6 +53,12 @@ def test_the_document_is_the_files_and_each_term_stands_once(monkeypatch: pytest
     assert len(words) == len(set(words))
     known = {"term", "meaning", "not", "also", "introduced"}
     assert all(set(one) <= known for section in WRITTEN for one in section["term"])
+
+
+def test_the_first_page_of_the_course_has_no_word_of_the_machine_without_a_meaning() -> None:
+    page = load_course().chapters[0].pages["look"]
+    shown = " ".join(line.plain for line in prose(page, 76))
+    assert {"cache line", "firmware", "kernel thread"} <= set(named(shown))
 
 
 def test_the_threshold_of_a_stall_is_that_of_the_workloads() -> None:
