@@ -313,6 +313,31 @@ async def test_a_sheet_that_grows_while_its_layout_is_due_shows_every_line() -> 
         assert sheet.size.height == 2
 
 
+async def test_a_scroll_bar_that_comes_back_stands_where_the_text_is() -> None:
+    """It stood at the bottom of a text at its first line, if the pane had gone home while its text was short."""
+    app = WorkshopApp(open_workshop())
+    lines = [Text(f"line {n}") for n in range(90)]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        sheet, pane = Sheet(lambda width: list(lines)), Pane()
+        await app.screen.mount(pane)
+        await pane.mount(sheet)
+        await settled(pilot)
+        pane.scroll_end(animate=False)
+        await settled(pilot)
+        assert pane.vertical_scrollbar.position > 0
+        every, lines[:] = list(lines), lines[:1]
+        sheet.renew()
+        await settled(pilot)
+        pane.scroll_home(animate=False)
+        await settled(pilot)
+        lines[:] = every
+        sheet.renew()
+        await settled(pilot)
+        assert pane.show_vertical_scrollbar
+        assert (pane.scroll_y, pane.vertical_scrollbar.position) == (0, 0)
+
+
 async def test_help_lists_every_key_of_every_screen() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -156,6 +156,12 @@ class Pane(VerticalScroll, can_focus=False):
     Pane > Sheet { padding: 0 1 0 0; }
     """
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """Put the scroll bar where the text is. Textual moves a bar only while it is shown, so a bar that was hidden
+        while the pane went back to its first line would come back at its old place."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     @property
     def more_below(self) -> bool:
         """Return True if the pane is on the screen and has lines below the visible ones."""
