@@ -26,6 +26,13 @@ Relation = Literal["changed", "alike", "hunted", "unsteady", "strayed"]
 - ``strayed``: settings that the chapter does not change were changed between them, so neither is better or worse.
 """
 
+Uncompared = Literal["", "readings"]
+"""The reasons why percentiles of two runs are not compared.
+
+- ``""``: they are compared.
+- ``readings``: the runs of ``spin`` read the clock at different rates.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -106,6 +113,8 @@ class Effects:
     - ``stalls``: the count of stalls that differs most.
     - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.
     - ``strayed``: a sentence on settings that changed between the runs and are not the chapter's; "" if there are none.
+    - ``stalled``: the difference in the time in stalls.
+    - ``left_out``: the reason why percentiles are not compared; "" if they are.
     """
 
     lead: Effect | None
@@ -116,6 +125,8 @@ class Effects:
     stalls: Effect | None = None
     causes: tuple[CauseTime, ...] = ()
     strayed: str = ""
+    stalled: Effect | None = None
+    left_out: Uncompared = ""
 
     @property
     def direction(self) -> Direction:

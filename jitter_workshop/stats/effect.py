@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import Direction, Effect, Effects, Sort
+from jitter_workshop.model.effect import Direction, Effect, Effects, Sort, Uncompared
 from jitter_workshop.model.run import Block, Run
 from jitter_workshop.stats.figures import (
     FIGURES,
@@ -112,8 +112,11 @@ def effects_of_change(
     nearest = of_chapter if due else _largest(every) or of_chapter
     risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
 
+    stalled = effect_on("stalled", before, after)
+    left_out: Uncompared = "readings" if readings_apart(before, after) else ""
+
     def told(lead: Effect | None, but: Effect | None) -> Effects:
-        return Effects(lead, but, nearest, shown, found.get(tail), _largest(risen))
+        return Effects(lead, but, nearest, shown, found.get(tail), _largest(risen), stalled=stalled, left_out=left_out)
 
     if lead is None:
         return told(None, None)
@@ -237,16 +240,23 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:
     """Return True if two ``spin`` runs read the clock at rates that differ by the factor MOVED or more. For example,
-    memory was slow in one of the runs. The same percentile then leaves a different number of readings a second above
-    it in each run. So the runs cannot be compared by a percentile.
+    memory was slow in one of the runs. Then the runs cannot be compared by a percentile. The rate is that of the time
+    in which the thread was not stalled: stalls also take readings away, and the percentiles are there to show them.
     """
-    rates = []
-    for run in (before.run, after.run):
-        main = run.main_summary
-        if run.workload != "spin" or main is None or not main.count or not run.rated_s:
-            return False
-        rates.append(main.count / run.rated_s)
-    return max(rates) >= MOVED * min(rates)
+    rates = [_readings_while_free(seen.run) for seen in (before, after)]
+    known = [rate for rate in rates if rate is not None]
+    return len(known) == len(rates) and max(known) >= MOVED * min(known)
+
+
+def _readings_while_free(run: Run) -> float | None:
+    """Return how often a ``spin`` run read the clock, in readings per second that was not stalled. If the run was
+    stalled all the time, the readings per second of the whole time are returned. Return None for other workloads, and
+    if a number is not known."""
+    main = run.main_summary
+    if run.workload != "spin" or main is None or not main.count or run.rated_s <= 0:
+        return None
+    free = 1 - run.stalls.stolen_ns_per_second / 1e9
+    return main.count / (run.rated_s * (free if free > 0 else 1.0))
 
 
 def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:

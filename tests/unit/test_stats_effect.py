@@ -192,6 +192,75 @@ def test_percentiles_of_loops_that_read_the_clock_at_different_rates_are_not_com
     assert not readings_apart(*map(KnownRun, rings))
 
 
+def reader(readings: float, stalled_ns: float, tail: int = 178_000, worst: int = 9_000_000) -> Run:
+    """A run of ``spin`` of one second with so many readings, and with stalls of this time."""
+    made = madeup.make_run([[30] * 9_999 + [worst]], block_s=1.0, workload="spin", name="spin_gap")[0]
+    main = made.main_summary
+    assert main is not None
+    values = {**dict.fromkeys(main.percentiles, 30), "99.9999": tail}
+    summary = dataclasses.replace(main, count=round(readings), percentiles=values)
+    stalls = dataclasses.replace(made.stalls, stolen_ns_per_second=stalled_ns, rates=())
+    return dataclasses.replace(made, stalls=stalls, histograms={made.main_histogram: summary})
+
+
+QUIET, NOISY = (85.7e6, 239e6, 178_000), (40.3e6, 640e6, 6_640_000, 17_000_000)
+"""Two runs that were measured: the readings a second, the time in stalls, p99.9999; one has a hidden noise."""
+
+
+@given(
+    speed=st.floats(1e6, 2e8),
+    faster=st.floats(1.0, 4.0).filter(lambda factor: abs(factor - MOVED) > 0.01),
+    first=st.floats(0.0, 0.95),
+    second=st.floats(0.0, 0.95),
+)
+def test_readings_that_stalls_took_do_not_make_two_loops_unlike(
+    speed: float, faster: float, first: float, second: float
+) -> None:
+    slow, fast = reader(speed * (1 - first), first * 1e9), reader(faster * speed * (1 - second), second * 1e9)
+    for both in ((slow, fast), (fast, slow)):
+        assert readings_apart(*map(KnownRun, both)) is (faster > MOVED)
+
+
+def test_a_loop_that_was_stalled_all_the_time_is_compared_by_all_its_readings() -> None:
+    gone = reader(1e6, 1e9)
+    assert not readings_apart(KnownRun(gone), KnownRun(reader(1e6, 1.2e9)))
+    assert readings_apart(KnownRun(gone), KnownRun(reader(3e6, 1e9)))
+
+
+def test_a_hidden_noise_that_stalls_a_loop_for_half_of_the_time_is_told_by_its_percentile() -> None:
+    quiet, noisy = reader(*QUIET), dataclasses.replace(reader(*NOISY), id="b", notes={HUNTED: "a noise"})
+    found = between(quiet, noisy)
+    assert not found.left_out
+    told = " ".join(said(found, quiet, noisy, relation="hunted").split())
+    assert told.startswith("Beside the noise: p99.9999: ")
+    assert "178 µs → " in told
+    assert "6.64 ms, 37 times longer" in told
+
+
+def test_a_hunt_never_says_only_where_stalls_took_more_time_or_a_figure_is_left_out() -> None:
+    quiet, noisy = reader(85.7e6, 239e6), reader(20e6, 239e6, worst=40_000_000)
+    found = between(quiet, noisy)
+    assert found.left_out == "readings"
+    assert found.lead is not None
+    assert found.lead.one_event
+    told = " ".join(said(found, quiet, dataclasses.replace(noisy, id="b"), relation="hunted").split())
+    assert told == (
+        "Beside the noise the maximum moved by a factor of 2, and it is one event. No percentile is compared: the two "
+        "runs read the clock at different rates. Look which causes (v) are new."
+    )
+    # As a change, too, the result says what it leaves out.
+    changed = " ".join(said(found, quiet, dataclasses.replace(noisy, id="b")).split())
+    assert "No percentile is compared" in changed
+    alike = between(reader(85.7e6, 239e6), reader(20e6, 239e6))
+    for relation, start in (("hunted", "Beside the noise no"), ("changed", "No clear change: no")):
+        told = " ".join(said(alike, quiet, dataclasses.replace(noisy, id="b"), relation=relation).split())
+        assert told.startswith(f"{start} figure that can be compared moved by a factor of 2")
+    # The time in stalls is known for each run.
+    longer = between(quiet, reader(20e6, 640e6, worst=40_000_000))
+    told = " ".join(said(longer, quiet, dataclasses.replace(noisy, id="b"), relation="hunted").split())
+    assert told.startswith("Beside the noise: time in stalls: 239 ms → 640 ms a second, 2.7 times more")
+
+
 def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:
     before, after = run(tail=190_000, preempted=40), run(tail=20_000, preempted=8)
     found = between(before, after, Shows("preempted", 3.0))

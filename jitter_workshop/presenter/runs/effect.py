@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation, Uncompared
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
@@ -62,7 +62,13 @@ _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
-_ONLY_THE_MAXIMUM = "only the maximum moved by a factor of 2, and it is one event. Look which causes (v) are new."
+_THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
+_NEW_CAUSES = "Look which causes (v) are new."
+_LEFT_OUT: dict[Uncompared, str] = {
+    "": "",
+    "readings": "No percentile is compared: the two runs read the clock at different rates.",
+}
+"""The sentences on figures that two runs do not let one compare."""
 _NOT_THE_NOISE = "This task is not the noise."
 _AFRESH = "So measure again before you name the noise."
 _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
@@ -379,7 +385,7 @@ def _compared(
         apart_from_it = (
             felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name)
         )
-        if felt is not None and apart_from_it and not few_sent(runs):
+        if felt is not None and apart_from_it and not few_sent(runs) and not found.left_out:
             parts[0].append(f" No latency figure changed by a factor of 2: {describe_effect(felt)}.", "text")
         notes += _left(runs[1]) if apart_from_it and not found.causes else []
     elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
@@ -388,7 +394,7 @@ def _compared(
     elif nearest is not None:
         told = "." if nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
         parts.append(
-            Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text"))
+            Text.assemble((f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"), (f" by a factor of 2{told}", "text"))
         )
     if found.lead is not None:
         if (other := of_another_cause(found)) is not None:
@@ -403,6 +409,7 @@ def _compared(
         notes.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
     elif found.lead is not None and found.lead.few:
         notes.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
+    notes.append(_LEFT_OUT[found.left_out])
     usual = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
     if usual:
         notes.append(against_each_other(runs))
@@ -520,13 +527,16 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
         return Text.assemble((found.strayed, "bold accent"), (told, "text"))
     if relation == "hunted":
         stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
+        if stalls is None and found.stalled is not None and (shown is None or shown.one_event or shown.factor < MOVED):
+            stalls = found.stalled if found.stalled.factor >= MOVED else None
         shown = stalls or shown
     if shown is None:
         return Text()
-    told_instead = ""
-    if relation == "hunted" and shown.one_event:
+    told_instead, left_out = "", _LEFT_OUT[found.left_out]
+    if relation == "hunted" and shown.one_event and shown.factor >= MOVED:
         # A noise is never found by one event: the percentile by which the runs are judged is told instead.
-        told_instead = _ONLY_THE_MAXIMUM
+        parts = (_THE_MAXIMUM, left_out, _NEW_CAUSES) if left_out else (f"only {_THE_MAXIMUM}", _NEW_CAUSES)
+        told_instead = " ".join(parts)
         shown = found.tail if found.tail is not None and not found.tail.one_event else None
         if shown is None:
             return Text(f"{_BESIDE_NOISE} {told_instead}", "bold accent")
@@ -539,10 +549,16 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
         return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {describe_effect(shown)}.")
     if relation == "hunted":
         return Text.assemble(
-            (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {describe_effect(shown)}."
+            (f"{_BESIDE_NOISE} {_none_moved(found)}", "bold accent"),
+            f" by a factor of 2: {describe_effect(shown)}.{f' {left_out}' if left_out else ''}",
         )
     told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+
+
+def _none_moved(found: Effects) -> str:
+    """Return the words for two runs of which no figure moved, without a claim on figures that are not compared."""
+    return "no figure that can be compared moved" if found.left_out else "no figure moved"
 
 
 def unsteady(runs: Sequence[KnownRun]) -> str:
