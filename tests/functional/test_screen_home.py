@@ -244,7 +244,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         assert app.screen.step == "predict"
         assert app.screen.walk.runs.run_in("measure") is None
         assert "Your guess is still open" in text_of(app)
-        assert [curve.run is not None for curve in app.screen.query_one(ChartView).curves] == [False, True]
+        assert [curve.run is not None for curve in app.screen.query_one("#chart", ChartView).curves] == [False, True]
         await pilot.press("enter", "enter")
         await settled(pilot)
         assert app.screen.walk.progress.prediction is not None
@@ -473,7 +473,7 @@ async def test_a_live_host_gives_the_meaning_of_the_half_dot_of_a_read_chapter(s
         await pilot.press("question_mark")
         await settled(pilot)
         assert isinstance(app.screen, HelpPage)
-        assert HALF_DOT in " ".join(app.screen.query_one("#page-sheet", Sheet).plain().split())
+        assert HALF_DOT in " ".join(" ".join(line.plain for line in app.screen.lines(80)).split())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
