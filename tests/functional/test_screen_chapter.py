@@ -874,6 +874,30 @@ async def test_settings_that_changed_between_the_runs_come_first_and_nothing_is_
         assert "better" not in " ".join(text_of(app).split()).replace("So neither run is better or worse.", "")
 
 
+@pytest.mark.parametrize(
+    ("size", "left"), [((80, 24), False), ((120, 36), False), ((160, 48), True), ((160, 30), False)]
+)
+async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over_the_height(
+    size: tuple[int, int], left: bool
+) -> None:
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        page = "\n".join(line.plain for line in chapter_of(app).sheet("#lesson-sheet").lines(60))
+        assert ("COUNTS, A SECOND" in page) is left
+        chart, data = chapter_of(app).query_one("#chart"), chapter_of(app).query_one("#data")
+        assert (chart.size.height >= 30) is left
+        assert bool(data.display) is (size == (120, 36))
+        await pilot.press("t")
+        await settled(pilot)
+        assert "COUNTS, A SECOND" in text_of(app)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
 async def test_w_shows_the_runs_with_company_and_those_without_it(size: tuple[int, int]) -> None:
     workshop = FakeWorkshop.open(course_dir=builtin_course())

@@ -234,7 +234,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 "-chart": layout.chart,
                 "-lesson": page.view == "lesson",
                 "-measuring": page.run is not None,
-                "-both": layout.both,
+                "-both": layout.both and not self._figures_left,
+                "-figures-left": self._figures_left,
             }
         )
         if not self.is_mounted:
@@ -322,8 +323,23 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         layout = self.now.layout
         return not self.tall and layout.both and layout.chart
 
+    @property
+    def _figures_left(self) -> bool:
+        """Return True if the figures beside a chart stand below the lesson's page, so that the chart has the whole
+        height. A huge screen shows them there if they and the page fit without scrolling."""
+        layout = self.now.layout
+        if not (self.huge and self.tall and layout.chart and layout.both) or self._page.table:
+            return False
+        result, guess = self._whole_result(self.size.width - 4)
+        above = len(result.told) + len(result.caveats) + len(guess) + len(list(self._banner(self.size.width - 2)))
+        below = self.now.below_chart(_LESSON_WIDTH) or []
+        rows = self.size.height - _AROUND_FIGURES - above - len(self.sheet("#say").lines(self.size.width - 2))
+        return bool(below) and len(self._page.lesson(_LESSON_WIDTH)) + 1 + len(below) <= rows
+
     def _lesson(self, width: int) -> Iterable[Text]:
-        return self._page.lesson(width) or prose("This step has no page of its own.", width)
+        page = self._page.lesson(width) or prose("This step has no page of its own.", width)
+        below = self.now.below_chart(width) if self._figures_left else None
+        return [*page, Text(), *below] if below else page
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run
