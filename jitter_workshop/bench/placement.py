@@ -544,7 +544,8 @@ def _why_ring(
     if wish.splits and first in KINDS[wish.workload].rated:
         text += f" The {first} runs outside the isolated CPUs. The result includes the stalls of the {first}."
     if not left:
-        text += f" CPU {producer} also runs all other tasks."
+        # The user may have chosen the hot CPU for the producer, on which the boxes show no housekeeping.
+        text += " No CPU is left for other tasks." if wish.given else f" CPU {producer} also runs all other tasks."
         text += "" if wish.splits else f" Each task on CPU {accumulator} delays the {second}."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."

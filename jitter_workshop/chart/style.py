@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.chart.marks import current, spelled
-from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.curve import ROLES, PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.curve import curve_value_at, numbers_of_curves
@@ -88,7 +88,8 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     """Return the look of each curve: its mark and styles.
 
     Measured and published curves have two separate lists of marks and colours. ``stats.curve.numbers_of_curves`` gives
-    each curve its entry of its list. ``highlight``: the index of a curve to show bold; other curves fade. None: no
+    each curve its entry of its list. A recorded curve that has a role in the chapter keeps the hollow mark, and has the
+    colour of this role. ``highlight``: the index of a curve to show bold; other curves fade. None: no
     curve fades. ``crowd``: the number of curves, from the first, that are faint and have no mark.
     """
     found: list[CurveLook] = []
@@ -98,10 +99,13 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     for number, (curve, place) in enumerate(zip(shown, numbers_of_curves(shown), strict=True), crowd):
         glyphs, colours = (_REFERENCE_GLYPHS, theme.references) if curve.elsewhere else (_GLYPHS, theme.curves)
         glyph, colour = glyphs[place % len(glyphs)], colours[place % len(colours)]
+        faint_line = curve.elsewhere and curve.role is None
+        if curve.elsewhere and curve.role is not None:
+            colour = theme.curves[ROLES.index(curve.role) % len(theme.curves)]
         bright = highlight == number
         back = highlight is not None and not bright
-        seen = blended(colour, theme.background, _QUIETER) if back and colour and not curve.elsewhere else colour
-        line = plain_style(seen, dim=back or curve.elsewhere, bold=bright)
+        seen = blended(colour, theme.background, _QUIETER) if back and colour and not faint_line else colour
+        line = plain_style(seen, dim=back or faint_line, bold=bright)
         found.append(CurveLook(glyph, line, plain_style(seen, dim=back, bold=not back)))
     return found
 

@@ -24,7 +24,7 @@ class Palette:
     - ``grid``: the lines of a chart in a terminal.
     - ``fine_grid``: the lines of a picture, which are thinner.
     - ``curves``: the measured curves in their order.
-    - ``references``: published and recorded curves.
+    - ``references``: published and imported curves, and recorded ones of no chapter.
     - ``cause_…``: what took the time of a stall. None of these colours is ``good`` or ``bad``, because a cause is
       neither.
     """

@@ -467,7 +467,7 @@ class PlainCompare(PlainStep):
             if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
                 talk.tell(why)
                 talk.say("")
-            found = count_effects(*seen, walk.runs.shows)
+            found = count_effects(*seen, walk.runs.shows, walk.runs.guessed_figures)
             causes = effect.causes_with_row(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
@@ -476,12 +476,12 @@ class PlainCompare(PlainStep):
             told = effect.two_run_table(
                 found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen
             )
+            if core := chapter_view.core(walk, talk.width):
+                talk.say(*core, "")
             talk.say(*told, "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")
-            if core := chapter_view.core(walk, talk.width):
-                talk.say(*core, "")
         elif rates := chapter_view.gap_rates(walk, self.name, talk.width):
             talk.say(*rates, "")
         talk.say(*wrap(view.headline, talk.width), "")
@@ -510,7 +510,8 @@ class PlainCompare(PlainStep):
             talk.tell("Nothing was measured, so there are no curves to compare.")
         self.page.tell_counted("compare")
         if (both := walk.runs.before_and_after()) is not None:
-            effects, found = walk.comparison.recorded_effects(), count_effects(*both, walk.runs.shows)
+            effects = walk.comparison.recorded_effects()
+            found = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
             talk.say("", *effect.result_of_two_runs(effects, both, relation, talk.width).lines)
             causes = effect.causes_with_row(effects.causes, named=effect.named_causes(effects))

@@ -143,11 +143,14 @@ def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     return _effect(titled(figure_with_id(name), before.run), before, after, of_chapter=True)
 
 
-def count_effects(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
+def count_effects(
+    before: KnownRun, after: KnownRun, shows: Shows | None = None, guessed: Iterable[str] = ()
+) -> tuple[Effect, ...]:
     """Return the effects on all counts that both runs have. A count that is 0 in both runs is left out. ``shows``: the
-    chapter's figure; the effect on it comes first.
+    chapter's figure; the effect on it comes first. ``guessed``: ids of further figures whose effects come next.
     """
-    of_chapter = [titled(figure_with_id(shows.figure), before.run)] if shows is not None else []
+    ids = (*((shows.figure,) if shows is not None else ()), *guessed)
+    of_chapter = [titled(figure_with_id(ident), before.run) for ident in ids]
     every = {one.id: one for one in (*of_chapter, *_counts(before.run))}.values()
     found = ((one, _effect(one, before, after, of_chapter=True)) for one in every)
     known = ((one, e) for one, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))

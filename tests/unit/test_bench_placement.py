@@ -204,6 +204,13 @@ def test_a_guest_with_two_cpus() -> None:
     assert "also runs all other tasks. Each task on CPU" in placement.why
 
 
+def test_of_cpus_that_the_user_chose_none_is_called_the_one_for_all_other_tasks() -> None:
+    """The boxes of the CPUs show the housekeeping where it is, which need not be the producer's CPU."""
+    placement = choose_cpus(host(cores=2), Wish(producer=1, accumulator=0))
+    assert "also runs all other tasks" not in placement.why
+    assert "No CPU is left for other tasks. Each task on CPU 0 delays the accumulator." in placement.why
+
+
 def test_three_cpus_leave_cpu_0_alone_and_the_journaller_off() -> None:
     placement = choose_cpus(host(cores=3), Wish())
     assert (placement.hot, placement.housekeeping, placement.journaller_on) == ((1, 2), (0,), False)

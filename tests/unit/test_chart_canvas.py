@@ -18,7 +18,8 @@ from rich.text import Text
 from jitter_workshop.chart import axes, canvas
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.chart.gap import Gap
-from jitter_workshop.model.curve import CurvePoint, PercentileCurve
+from jitter_workshop.chart.style import looks
+from jitter_workshop.model.curve import CurvePoint, CurveRole, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -129,6 +130,22 @@ def test_few_samples_are_dotted() -> None:
     assert len(braille(dotted)) < len(braille(solid)) * 0.85
     left = {c for c, _ in braille(dotted) if c < 45}
     assert left == {c for c, _ in braille(solid) if c < 45}
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "high-contrast"])
+def test_recorded_curves_have_the_colours_of_their_roles_and_hollow_marks(theme: str) -> None:
+    pair = [dataclasses.replace(curve, origin="recorded") for curve in (LOW, HIGH)]
+    roles: list[CurveRole] = ["before", "after"]
+    told = [dataclasses.replace(one, role=role) for one, role in zip(pair, roles, strict=True)]
+    own = [dataclasses.replace(one, origin="") for one in told]
+    recorded, measured = (looks(curves, PALETTES[theme], None) for curves in (told, own))
+    assert [one.glyph for one in recorded] == ["○", "□"]
+    assert [one.line.color for one in recorded] == [one.line.color for one in measured]
+    assert not any(one.line.dim for one in recorded)
+    assert recorded[0].line.color != recorded[1].line.color
+    grey = looks(pair, PALETTES[theme], None)
+    assert grey[0].line.color != measured[0].line.color, "a curve of no chapter stays grey"
+    assert all("recorded" in line.plain for line in canvas.legend_lines(told, width=80))
 
 
 def test_curves_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,7 @@ def test_every_chapter_whose_times_mean_something_has_curves_to_rehearse_with(id
     assert len(curves) == 2
     assert source.startswith(("measured on 20", "published in 2015"))
     assert "guest" in source or "laptop" in source
+    assert [one.curve.role for one in curves] == ["before", "after"]
     for one in curves:
         assert one.run is None, "nothing recorded is a run of one's own"
         assert one.curve.origin.startswith((RECORDED, ORIGIN))

@@ -18,6 +18,7 @@ from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.chapter_host import _begun_with
+from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.guess import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.chapters.recorded import (
     FILE,
@@ -228,6 +229,28 @@ def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: F
     assert plain(of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
     assert not workshop.walk("migration").runs.repeats  # its second run is made beside a load
     assert of_recorded(workshop.walk("hunt"), 80) == []
+
+
+def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(workshop: FakeWorkshop) -> None:
+    """The lesson on heat says that the frequency is read first, so the table of a rehearsal begins with it."""
+    walk = workshop.walk("temperature")
+    both = walk.runs.before_and_after()
+    assert both is not None
+    counts = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
+    assert [one.name for one in counts[:2]] == ["fastest block ÷ slowest block", "frequency of the hot CPU"]
+    told = plain(effect.two_run_table(counts, 80, effect.origin_of(both[0]), "alike"))
+    assert told.startswith("RECORDED THE CHAPTER'S FIGURES")
+    assert workshop.walk("isolation").runs.guessed_figures == ()
+    assert workshop.walk("ack-intervals").runs.guessed_figures == ()
+
+
+@pytest.mark.parametrize("ident", ["pinning", "isolation", "governor"])
+def test_explain_on_a_recording_begins_with_what_was_learnt_as_on_the_host(workshop: FakeWorkshop, ident: str) -> None:
+    walk = workshop.walk(ident)
+    page = plain(chapter_view.explain_page(walk, HandCommands(walk).listed(), walk.chapter.learnt, 80))
+    assert page.startswith("WHAT YOU LEARNT")
+    assert page.count("WHAT YOU LEARNT") == 1
+    assert "THE SAME BY HAND" in page
 
 
 def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:

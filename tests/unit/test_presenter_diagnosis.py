@@ -27,9 +27,9 @@ def test_the_times_of_a_stall_stand_in_a_column_from_its_start_to_its_end() -> N
     shown = [line.plain for line in one_stall(stall, 80)[1:5]]
     assert [line[:12].strip() for line in shown] == ["at    0 ns", "at 42.9 µs", "at  164 µs", "at 1.25 ms"]
     assert {line.index("at ") for line in shown} == {0}
-    assert shown[0].endswith("pieces too short for this list")
+    assert shown[0].endswith("the stall begins")
     whole = dataclasses.replace(stall, timeline=(dataclasses.replace(pieces[0], offset_ns=0), pieces[1]))
-    assert "too short" not in written(one_stall(whole, 80)[:-1])
+    assert "the stall begins" not in written(one_stall(whole, 80)[:-1])
 
 
 def test_after_the_answer_the_largest_cause_comes_first() -> None:

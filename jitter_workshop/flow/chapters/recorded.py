@@ -23,7 +23,13 @@ from typing import Any
 from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.flow.chapters.suspects import MOST, cause_from_counters, suspect
-from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
+from jitter_workshop.flow.measuring.curves import (
+    RECORDED,
+    ROLES_OF_SLOTS,
+    Curves,
+    published_before_and_after,
+    with_role,
+)
 from jitter_workshop.model.course import SLOTS, Chapter, Course, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS
@@ -382,7 +388,10 @@ def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILT
     times for the chapter, return published curves."""
     entry = recorded_chapter(chapter, course_dir, course_id)
     if entry is not None and not entry.emulated:
-        shown = tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items())
+        shown = tuple(
+            with_role(_curve(f"recorded-{chapter.id}-{slot}", run), ROLES_OF_SLOTS.get(slot))
+            for slot, run in entry.runs.items()
+        )
         return shown, "; ".join(filter(None, [entry.source, _other_length(chapter, entry)]))
     return published_before_and_after(chapter.id) if course_id == BUILTIN_ID else ((), "")
 

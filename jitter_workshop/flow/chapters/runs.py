@@ -17,20 +17,16 @@ from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.measuring.curves import TRANSIT, label_with_quantity, with_role
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, TRANSIT, label_with_quantity, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
-from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import KnownRun, by_due_time, figure_with_id, shows_on
+from jitter_workshop.stats.figures import KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
-
-ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure"}
-"""Slot → the role of its run's curve."""
 
 LEFT = "left"
 """The word of a lesson's ``evidence`` that asks whether anything except the measured thread ran on its CPU."""
@@ -60,6 +56,18 @@ class ChapterRuns:
     def shows(self) -> Shows | None:
         """Return the figure by which this chapter's runs are compared here (``stats.figures.shows_on``)."""
         return shows_on(self._chapter.shows, self.emulated)
+
+    @property
+    def guessed_figures(self) -> tuple[str, ...]:
+        """Return the ids of the figures by which the learner reads both runs if the chapter names none to compare them
+        by: the figure of the guess and, if this is the spread of the core's frequency, the frequency. Return () for
+        a latency, in all other chapters, and on an emulated machine if the figures are times."""
+        task = self._chapter.prediction
+        figure = task.figure if task is not None and self._chapter.shows is None else None
+        if figure is None or figure[0].isdigit() or figure == "max":
+            return ()
+        every = (figure, "core-hz") if figure == "core-hz-spread" else (figure,)
+        return tuple(name for name in every if not self.emulated or counts_alone(figure_with_id(name)))
 
     @property
     def from_due_time(self) -> bool:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from jitter_workshop.errors import SessionError
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurveRole, ImportedRun
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import RunCurve
@@ -25,7 +26,12 @@ from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, cut_curve, imported_curve, percentile_curve
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
 
+ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure"}
+"""Slot → the role of its run's curve."""
+
 ORIGIN = "published 2015"
+PUBLISHED_WORKLOAD = "ring"
+"""The workload of the published curves, whatever the chapter measures that shows them."""
 RECORDED = "recorded"
 
 TRANSIT, CORRECTED = "transit", "corrected"
@@ -58,7 +64,9 @@ def published_before_and_after(chapter: str) -> Curves:
     such curves."""
     names = _PUBLISHED.get(chapter, ())
     known = {curve.label.partition(", ")[2]: curve for curve in published_curves()}
-    return tuple(known[name] for name in names if name in known), _PUBLISHED_SOURCE if names else ""
+    roles = zip(names, ("before", "after"), strict=False)
+    shown = tuple(with_role(known[name], role) for name, role in roles if name in known)
+    return shown, _PUBLISHED_SOURCE if names else ""
 
 
 def imported_curves(runs: Sequence[ImportedRun]) -> tuple[RunCurve, ...]:

@@ -229,36 +229,22 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
 def explain_page(
     walk: ChapterWalk, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
 ) -> Lines:
-    """Return the page of the explain step: what was learnt, the evidence of the chapter's runs, and the commands to run
-    by hand. Without a run, the commands come first."""
+    """Return the page of the explain step, in one order on every host: what was learnt, the evidence of the chapter's
+    runs, and the commands to run by hand. Without a run of this host, the page has no evidence."""
     view = walk.runs.explain()
-    if view is None:
-        rehearsed = walk.host.rehearsed and walk.chapter.measures
-        shown = not rehearsed or walk.host.recorded is not None or walk.runs.recorded_curves("measure")[0]
-        return closing(commands, learnt, width, fold, sign=" ✓ " if shown else " • ")
-    runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
-    first: Lines = []
-    if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
-        first = [*fanout.fan_out(run, width), Text()]
+    rehearsed = walk.host.rehearsed and walk.chapter.measures
+    shown = not rehearsed or walk.host.recorded is not None or walk.runs.recorded_curves("measure")[0]
     # The lesson's conclusion comes first: the evidence below it is long.
-    learned = what_was_learnt(learnt, width)
-    return [
-        *learned,
-        *([Text()] if learned else []),
-        *first,
-        *explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run))),
-        *closing(commands, (), width, fold),
-    ]
-
-
-def closing(
-    commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN, sign: str = " ✓ "
-) -> Lines:
-    """Return the lines that end every chapter: commands to run by hand, and what was learnt. ``sign``: as in
-    :func:`what_was_learnt`."""
-    lines: Lines = [Text(), *command_list_lines(commands, width, fold)] if commands else []
-    learned = what_was_learnt(learnt, width, sign)
-    return [*lines, Text(), *learned] if learned else lines
+    learned = what_was_learnt(learnt, width, " ✓ " if view is not None or shown else " • ")
+    evidence: Lines = []
+    if view is not None:
+        runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
+        if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
+            evidence += [*fanout.fan_out(run, width), Text()]
+        evidence += explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run)))
+    by_hand = command_list_lines(commands, width, fold) if commands else []
+    parts = [part for part in (learned, evidence, by_hand) if part]
+    return [line for part in parts for line in (*part, Text())][:-1]
 
 
 def what_was_learnt(learnt: Sequence[str], width: int, sign: str = " ✓ ") -> Lines:

@@ -46,7 +46,8 @@ NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
-_TOO_SHORT = "pieces too short for this list"
+_STARTS = "the stall begins"
+"""What happened at the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
@@ -303,10 +304,10 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
 
 def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
-    learner computes them from the beginnings. A first line stands for the time before the first listed piece."""
+    learner computes them from the beginnings. The first line is the start of the stall."""
     begun = [(piece.offset_ns, cause_words(piece.kind, piece.name, LISTED)) for piece in stall.timeline]
     if begun and begun[0][0]:
-        begun.insert(0, (0, _TOO_SHORT))
+        begun.insert(0, (0, _STARTS))
     # A lesson calls the only measured thread "our thread"; the threads of the ring have names of their own.
     who = "our thread" if stall.thread in _ALONE else clean(stall.thread, WORD)
     begun.append((stall.duration_ns, f"{who} goes on"))

@@ -707,7 +707,7 @@ def two_run_table(
     others = [e for e in found if e not in rates]
     for e in (*others, *rates):
         if others and e is others[0]:
-            head("THE CHAPTER'S FIGURE")
+            head(f"THE CHAPTER'S FIGURE{'S' if len(others) > 1 else ''}")
         if rates and e is rates[0]:
             head("COUNTS, A SECOND")
         absent = which[1 if e.values[1].split()[0] == "0" else 0]

@@ -9,9 +9,16 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.flow.measuring.curves import TRANSIT, label_with_quantity, published_curves, with_role
+from jitter_workshop.flow.measuring.curves import (
+    ORIGIN,
+    PUBLISHED_WORKLOAD,
+    ROLES_OF_SLOTS,
+    TRANSIT,
+    label_with_quantity,
+    published_curves,
+    with_role,
+)
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
@@ -187,8 +194,11 @@ class ChapterPage:
     @property
     def told_at(self) -> float:
         """Return the percentile whose value the legend shows. It is that of the guess, else the default percentile of
-        the chapter's workload.
+        the chapter's workload, or of the published curves if the step shows these.
         """
+        recorded = self.recorded()[0]
+        if recorded and all(shown.curve.origin == ORIGIN for shown in recorded):
+            return float(tail_of(PUBLISHED_WORKLOAD, self.asked))
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.measuring.workload(slot), self.asked))
 

@@ -16,8 +16,8 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.comparing import STALLS, luck
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
 from jitter_workshop.model.course import OPEN, StepName
@@ -45,7 +45,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import KnownRun, figure_with_id
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
@@ -1143,15 +1143,17 @@ class Compare(Step):
 
     def drawing(self) -> Drawing:
         both, marks = self._both, self._kept_mark
+        # Of two recorded curves neither is the learner's newest.
+        recorded = self.walk.host.rehearsed
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
         shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
-            return Drawing(marks)
-        before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
+            return Drawing(marks, bright=None if recorded else NEWEST)
+        before, after = (0, 1) if recorded else (shown[seen.run.id] for seen in both)
         asked = tail_of(both[0].run.workload, self.page.asked)
         found, relation = self._distance, self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
-            return Drawing(marks, bright=None if self.walk.runs.from_due_time else NEWEST)
+            return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
         # its verdict says that, and not two of many runs.
@@ -1164,9 +1166,10 @@ class Compare(Step):
 
     @property
     def _judged(self) -> str:
-        """Return a sentence on the percentile by which the runs are judged."""
+        """Return a sentence on the percentile by which the runs are judged; "" if they have no percentiles, because an
+        emulated machine made them."""
         both = self._both
-        if both is None:
+        if both is None or both[0].emulated:
             return ""
         run = both[0].run
         made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
@@ -1205,16 +1208,19 @@ class Compare(Step):
         # The chart has the height; the table has every cause and count.
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
         found, causes = (
-            count_effects(*both, self.walk.runs.shows),
+            count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures),
             effect.causes_with_row(self._causes, most, self._told),
         )
         if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
-            found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
+            guessed = {figure_with_id(name).title for name in self.walk.runs.guessed_figures}
+            order = sorted(found, key=lambda one: (one.name not in guessed, one.name not in named, one.factor < MOVED))
+            found = tuple(order[: max(few, len(guessed), 1)])
         undecided = proof.proof_is_undecided(self.proof)
         origin, relation = effect.origin_of(both[0]), self._relation
         told = effect.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
-        parts = [told, chapter_view.core(self.walk, width), self._notes(width) if self._notes_below else []]
+        # A lesson on the core's frequency has it read first.
+        parts = [chapter_view.core(self.walk, width), told, self._notes(width) if self._notes_below else []]
         return [line for part in parts if part for line in (*part, Text())][:-1]
 
     @property
@@ -1337,7 +1343,7 @@ class Compare(Step):
             # Of two recordings the settings are what was compared.
             parts.reverse()
         if self._relation == "changed" and self._both is not None and self._cured is None:
-            parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
+            parts.append(wrap(Text(f"{effect.RULE} {self._judged}".rstrip(), "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:

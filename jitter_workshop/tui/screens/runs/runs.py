@@ -12,8 +12,7 @@ from textual.geometry import Region
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.chapters.runs import ROLES_OF_SLOTS
-from jitter_workshop.flow.measuring.curves import published_curves, with_role
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_curves, with_role
 from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
