@@ -245,7 +245,7 @@ def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(work
 
 
 @pytest.mark.parametrize("ident", ["pinning", "isolation", "governor"])
-def test_explain_on_a_recording_begins_with_what_was_learnt_as_on_the_host(workshop: FakeWorkshop, ident: str) -> None:
+def test_explain_on_a_recording_begins_with_the_conclusion_as_on_the_host(workshop: FakeWorkshop, ident: str) -> None:
     walk = workshop.walk(ident)
     page = plain(chapter_view.explain_page(walk, HandCommands(walk).listed(), walk.chapter.learnt, 80))
     assert page.startswith("WHAT YOU LEARNT")

@@ -64,8 +64,8 @@ def published_before_and_after(chapter: str) -> Curves:
     such curves."""
     names = _PUBLISHED.get(chapter, ())
     known = {curve.label.partition(", ")[2]: curve for curve in published_curves()}
-    roles = zip(names, ("before", "after"), strict=False)
-    shown = tuple(with_role(known[name], role) for name, role in roles if name in known)
+    roles: tuple[CurveRole, ...] = ("before", "after")
+    shown = tuple(with_role(known[name], role) for name, role in zip(names, roles, strict=False) if name in known)
     return shown, _PUBLISHED_SOURCE if names else ""
 
 

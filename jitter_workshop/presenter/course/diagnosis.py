@@ -47,7 +47,7 @@ OWN_LOAD = "this chapter's own load"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
 _STARTS = "the stall begins"
-"""What happened at the start of a stall, if the first listed piece came later."""
+"""The words for the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
