@@ -140,7 +140,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Hold the heat map of a run whose longest values come in bursts.
+    """Hold the heat map of a run.
 
     - ``run``: the run's id.
     - ``starts_s``: each block's start, in s from the run's start.
@@ -148,7 +148,9 @@ class HeatMap:
     - ``block_s``: the median length of a block.
     - ``counts``: for each block, a list of pairs (n, number of values). The number counts the values from 10^(n/40) ns
       to 10^((n+1)/40) ns.
-    - ``text``: sentences that name the blocks with the longest values.
+    - ``text``: sentences that name the blocks with the longest values, or say why the run has a heat map.
+    - ``bursts``: True if the run's longest values come in bursts.
+    - ``worst``: True for the run with the longest value of all runs that can have a heat map.
     """
 
     run: str
@@ -157,6 +159,8 @@ class HeatMap:
     block_s: float
     counts: tuple[tuple[tuple[int, float], ...], ...]
     text: str
+    bursts: bool = True
+    worst: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +295,8 @@ class ReportDocument:
     - ``hosts``: the hosts on which this session measured, newest first, without duplicates.
     - ``private``: True if the report is made for other people (``flow.reporting.anonymizer``). Then names are replaced,
       and no raw data are included.
-    - ``heats``: heat maps of the newest runs whose longest values come in bursts.
+    - ``heats``: heat maps of the newest runs whose longest values come in bursts, and of the run with the longest
+      value. If no run has one, ``notes`` has the reason.
     - ``matrix``: the session's newest complete matrix. If no matrix is complete, the newest one. None if there is no
       matrix. The field ``host`` of the matrix is empty.
     - ``screenings``: oldest first.

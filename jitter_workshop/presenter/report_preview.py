@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from jitter_workshop.chart.heat import plain_heat_map_lines
 from jitter_workshop.chart.matrix import plain_matrix_lines
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
@@ -19,6 +20,7 @@ from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
 FOR_OTHERS = "WHAT OTHERS WILL SEE IN THE REPORT"
+WHEN_LONG = "WHEN THE LONG VALUES CAME"
 MOST = 12
 """The most rows of a table, items of a list and lines of shell that the preview shows. The report's file has all of
 them."""
@@ -28,6 +30,7 @@ STRIP = 25
 _WIDEST = 100
 """The widest line of prose, in columns: longer lines are tiring to read."""
 _MATRIX_ROWS = 28
+_HEAT_ROWS = 14
 _ITEM = " • "
 
 
@@ -39,11 +42,14 @@ def preview_opening(document: ReportDocument, width: int) -> Iterator[Text]:
 
 
 def preview_sections(document: ReportDocument, width: int) -> Iterator[Text]:
-    """Yield all sections of the report but the charts."""
+    """Yield all sections of the report, but without the charts of curves: the caller draws those."""
     for section in (*sections.sections(document), sections.section_on_report(document, ())):
-        if section.id != "charts":
-            yield from _heading(section.heading.upper(), width, "dim")
-            yield from _blocks(section.blocks, width)
+        heading, found = section.heading.upper(), section.blocks
+        if section.id == "charts":
+            heading, found = WHEN_LONG, tuple(one for one in found if isinstance(one, blocks.HeatChart) or _why(one))
+        if found:
+            yield from _heading(heading, width, "dim")
+            yield from _blocks(found, width)
             yield Text()
 
 
@@ -111,11 +117,22 @@ def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
         elif isinstance(one, blocks.Facts):
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
+        elif isinstance(one, blocks.HeatChart) and not one.worst:
+            yield from wrap(Text(f"In the file: {one.title}", "dim"), prose)
+        elif isinstance(one, blocks.HeatChart):
+            yield from wrap(Text(one.title, "bold text"), prose)
+            yield from wrap(Text(one.text, "dim"), prose)
+            yield from (Text(line, "text") for line in plain_heat_map_lines(one.heat, prose, _HEAT_ROWS))
         elif isinstance(one, blocks.MatrixChart):
             yield from wrap(Text(one.text, "dim"), prose)
             yield from (Text(line, "text") for line in plain_matrix_lines(one.matrix, prose, _MATRIX_ROWS))
         elif isinstance(one, blocks.Table):
             yield from _table(one, width)
+
+
+def _why(one: ReportBlock) -> bool:
+    """Return True for a paragraph that says why the report lacks something."""
+    return isinstance(one, blocks.Paragraph) and one.style == "unknown"
 
 
 def _table(one: blocks.Table, width: int) -> Iterator[Text]:

@@ -153,12 +153,15 @@ class Chart:
 @dataclass(frozen=True, slots=True)
 class HeatChart:
     """Hold the heat map of a run. ``number``: the map's place among all charts of the report. ``text``: a sentence on
-    what the map shows."""
+    what the map shows. ``bursts``: True if the run's longest values come in bursts; otherwise writers show the map
+    folded or short. ``worst``: True for the map that a preview draws."""
 
     number: int
     title: str
     text: str
     heat: Heat
+    bursts: bool = True
+    worst: bool = False
 
 
 @dataclass(frozen=True, slots=True)

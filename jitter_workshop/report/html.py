@@ -258,7 +258,8 @@ def block_html(one: ReportBlock) -> Html:
         return _chart(one)
     if isinstance(one, blocks.HeatChart):
         scroll = _wide(f"Chart: {one.title}", Html(render_heat_svg(one.heat, one.title, scope=f"chart-{one.number}")))
-        return tag("figure", scroll, tag("figcaption", one.text), class_="chart")
+        figure = tag("figure", scroll, tag("figcaption", one.text), class_="chart")
+        return figure if one.bursts else _folded(one.title, figure)
     if isinstance(one, blocks.MatrixChart):
         drawn = Html(render_matrix_svg(one.matrix, one.title, scope=f"chart-{one.number}"))
         scroll = _wide(f"Chart: {one.title}", drawn)

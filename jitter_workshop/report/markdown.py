@@ -19,6 +19,7 @@ from jitter_workshop.model.text import LINE, PATH, clean, minute
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Inline, ReportBlock
 from jitter_workshop.report.formats.common import Files, name_beside
+from jitter_workshop.report.pictures.heat_lines import heat_lines
 from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
@@ -51,7 +52,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
         for n, one in enumerate(document.overlays, 1)
         if name
     }
-    for heat in sections.heat_charts(document) if name else ():
+    for heat in [one for one in sections.heat_charts(document) if name and one.bursts]:
         drawn = render_heat_svg(heat.heat, heat.title, scope=f"chart-{heat.number}")
         charts[heat.number] = name_beside(name, f"chart-{heat.number}", ".svg"), drawn
     matrix = sections.matrix_chart(document) if name else None
@@ -99,6 +100,8 @@ class _Writer:
             yield from self._chart(one)
         elif isinstance(one, blocks.HeatChart):
             yield from self._picture(one)
+            if not one.bursts:
+                yield fenced(heat_lines(one.heat))
         elif isinstance(one, blocks.MatrixChart):
             yield from self._picture(one)
             yield from self._block(one.table)

@@ -135,7 +135,9 @@ EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
     "none": "not known",
 }
 
-OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
+OWN_PLACE = frozenset(
+    {"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports", "heats"}
+)
 """Keys of the document's notes that are shown in the part of the report to which they belong. All other notes are shown
 at the report's end."""
 
@@ -211,8 +213,9 @@ _FACTS = {
 
 HOW_HEAT = (
     "A heat map shows at which times the values of a run were measured. Time runs to the right, latency runs up. Each "
-    "column is a block. The shade says how many values of this latency the block has. A run has a heat map here only "
-    "if its longest values come in bursts."
+    "column is a block. The shade says how many values of this latency the block has. The runs whose longest values "
+    "come in bursts have a heat map here, and so has the run with the longest value. Runs of proofs and screenings "
+    "have none."
 )
 
 MOST_CAUSES = 14
@@ -262,7 +265,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     if d.overlays:
         heats = heat_charts(d)
         how = (Paragraph(HOW_HEAT, "how"),) if heats else ()
-        yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d), *how, *heats))
+        charts = (Paragraph(HOW_CURVES, "how"), *_charts(d), *how, *heats, *_notes(d, "heats"))
+        yield Section("charts", "Curves", charts)
     yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
     known = tuple(_culprits(one, links) for one in d.culprits)
     yield Section("culprits", "Who took the time", known or (_not_known(d, "culprits"),))
@@ -343,6 +347,8 @@ def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
             f"When the long values came: {clean(labels.get(one.run, one.run), LABEL)}",
             clean(one.text, PARAGRAPH),
             Heat(labels.get(one.run, one.run), one.starts_s, one.end_s, one.block_s, one.counts),
+            one.bursts,
+            one.worst,
         )
         for number, one in enumerate(document.heats, len(document.overlays) + 1)
     )

@@ -264,6 +264,58 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
     assert "loud one" not in html.html_page(private, None)
 
 
+def test_the_run_with_the_longest_value_has_a_heat_map_without_bursts(make_run: MakeRun, tmp_path: Path) -> None:
+    once = [[100] * 200 + ([3_000_000] if n == 5 else [300]) for n in range(16)]
+    with SessionStore(tmp_path).create("even", "lab03") as opened:
+        opened.add_run(*make_run([[100] * 200 + [300]] * 16, run_id="20260101-000000-aaaa", label="even"))
+        opened.add_run(*make_run(once, run_id="20260101-000001-bbbb", label="worst one"))
+        opened.add_run(*make_run([[100, 9_000_000]] * 3, run_id="20260101-000002-cccc", label="no blocks"))
+        opened.blocks_file("20260101-000002-cccc").unlink()
+        document = build_report(subject_of(opened))
+        short = build_report(subject_of(opened, runs=["20260101-000000-aaaa"]))
+        without = build_report(subject_of(opened, runs=["20260101-000002-cccc"]))
+        written = markdown.files(document, opened, opened.runs(), "x.md")
+    (one,) = document.heats
+    assert (one.run, one.bursts, one.worst) == ("20260101-000001-bbbb", False, True)
+    told = (
+        "Of the runs that can have a heat map, this one has the longest value: 3 ms. Its long values do not come in "
+        "bursts: 1 of its 16 blocks has a longest time of ten times the median block's or more."
+    )
+    assert one.text == told
+    number = len(document.overlays) + 1
+    page, text = html.html_page(document, None), written["x.md"].decode()
+    assert "<summary>When the long values came: worst one</summary>" in page
+    assert f'id="chart-{number}"' in page
+    assert told in page.replace("&#x27;", "'")
+    assert f"x-chart-{number}.svg" not in written
+    assert "from   1 ms │     ░\n" in text
+    lines = [line.plain for line in preview_sections(document, 80)]
+    at = lines.index("WHEN THE LONG VALUES CAME")
+    assert lines[at + 1] == "When the long values came: worst one"
+    assert any("░" in line for line in lines[at:])
+    assert "none of its 16 blocks has" in short.heats[0].text
+    assert without.heats == ()
+    assert without.notes["heats"] in html.html_page(without, None)
+    assert without.notes["heats"] in markdown.markdown_text(without, {})
+    assert "No run here has a heat map." in " ".join(line.plain for line in preview_sections(without, 80))
+
+
+def test_only_the_heat_map_of_the_worst_run_is_drawn_in_the_preview(make_run: MakeRun, tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("bursts", "lab03") as opened:
+        for ident, longest in (("20260101-000000-aaaa", 9_000_000), ("20260101-000001-bbbb", 3_000_000)):
+            loud = [[100] * 200 + ([longest] * 20 if n % 4 == 0 else [300]) for n in range(16)]
+            opened.add_run(*make_run(loud, run_id=ident, label=ident[-4:]))
+        opened.add_run(*make_run([[100, 200]] * 3, run_id="20260101-000002-cccc", label="three"))
+        document = build_report(subject_of(opened))
+        few = build_report(subject_of(opened, runs=["20260101-000002-cccc"]))
+    assert [(one.bursts, one.worst) for one in document.heats] == [(True, True), (True, False)]
+    lines = [line.plain for line in preview_sections(document, 80)]
+    assert "In the file: When the long values came: bbbb" in lines
+    assert "When the long values came: aaaa" in lines
+    assert "<summary>When the long values came" not in html.html_page(document, None)
+    assert few.heats[0].text.endswith("It has 3 blocks, too few to tell whether long values come in bursts.")
+
+
 def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: Path) -> None:
     cpus = machine(2, 1, 1, 2, 2)
     whole = dataclasses.replace(made(cpus, by_nearness(cpus)), label="our lab03", host={"name": "lab03"})
@@ -278,7 +330,7 @@ def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: P
         written = markdown.files(document, opened, opened.runs(), "x.md")
         assert build_report(subject_of(opened, runs=opened.session.runs)).matrix is None
     assert document.matrix == dataclasses.replace(whole, host={})
-    number = len(document.overlays) + 1
+    number = len(document.overlays) + len(document.heats) + 1
     page, text = html.html_page(document, None), written["x.md"].decode()
     assert f'id="chart-{number}"' in page
     assert f"](x-chart-{number}.svg)" in text

@@ -23,9 +23,10 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean, many, minute
 from jitter_workshop.report.screening_words import screening_sentence
 from jitter_workshop.stats.curve import percentile_curve
-from jitter_workshop.stats.heat import loud_blocks, shows_bursts
+from jitter_workshop.stats.heat import LEAST_BLOCKS, Heat, loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add_counts, new_histogram
 from jitter_workshop.stats.sample_size import standings
+from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.screening import screening_result
 
 MOST_HISTOGRAMS = 80
@@ -36,7 +37,12 @@ _SUMS = (
     "rounds."
 )
 MOST_HEATS = 12
-"""Greatest number of heat maps in a report: each has thousands of counts. The newest runs have them."""
+"""Greatest number of heat maps of runs with bursts in a report: each has thousands of counts. The newest such runs
+have them."""
+NO_HEATS = (
+    "No run here has a heat map. Runs of proofs and screenings get none, and each other run needs histograms of its "
+    "single blocks."
+)
 _NAMED_BLOCKS = 10
 LATEST = 6
 """Greatest number of runs in a chart of runs without a chapter. In a chart with more curves a reader could not
@@ -116,17 +122,47 @@ def overlays(subject: ReportSubject) -> tuple[Overlay, ...]:
 
 
 def heat_maps(subject: ReportSubject) -> tuple[HeatMap, ...]:
-    """Return heat maps for the newest of the runs with bursts of long values. The heat map of the oldest run comes
-    first. Runs of proofs get no heat map. A run without saved histograms of its blocks gets none, either."""
-    found: list[HeatMap] = []
-    bursting = [run for run in subject.runs if run.proof is None and shows_bursts(run.blocks)]
-    for run in bursting[-MOST_HEATS:]:
-        try:
-            heat = subject.context.runs.heat(run)
-        except SessionError:
-            continue
-        found.append(HeatMap(run.id, heat.starts_s, heat.end_s, heat.block_s, heat.counts, _of_bursts(run)))
-    return tuple(found)
+    """Return heat maps for the newest of the runs with bursts of long values, and for the run with the longest value.
+    The heat map of the oldest run comes first. Runs of proofs get no heat map. A run without saved histograms of its
+    blocks gets none, either. If no run gets one, ``subject.notes`` gets the reason."""
+    free = [run for run in subject.runs if run.proof is None]
+    longest = {run.id: top for run in free if (found := run.main_summary) is not None and (top := found.max)}
+    slowest_first = sorted(longest, key=lambda ident: -longest[ident])
+    worst = next((ident for ident in slowest_first if _heat(subject, ident) is not None), None)
+    bursting = [run.id for run in free if shows_bursts(run.blocks)]
+    wanted = {*bursting[-MOST_HEATS:], worst}
+    made = []
+    for run in free:
+        if run.id in wanted and (heat := _heat(subject, run.id)) is not None:
+            bursts = run.id in bursting
+            text = _of_bursts(run) if bursts else _of_longest(run, longest[run.id])
+            made.append(
+                HeatMap(run.id, heat.starts_s, heat.end_s, heat.block_s, heat.counts, text, bursts, run.id == worst)
+            )
+    if subject.runs and not made:
+        subject.notes["heats"] = NO_HEATS
+    return tuple(made)
+
+
+def _heat(subject: ReportSubject, ident: str) -> Heat | None:
+    """Return a run's heat map; None if the histograms of the run's blocks cannot be read."""
+    run = subject.run(ident)
+    try:
+        return subject.context.runs.heat(run) if run is not None else None
+    except SessionError:
+        return None
+
+
+def _of_longest(run: Run, longest_ns: int) -> str:
+    """Return sentences on the run with the longest value, if its longest values do not come in bursts."""
+    loud = len(loud_blocks(run.blocks))
+    why = (
+        f"It has {many(len(run.blocks), 'block')}, too few to tell whether long values come in bursts."
+        if len(run.blocks) < LEAST_BLOCKS
+        else f"Its long values do not come in bursts: {loud or 'none'} of its {len(run.blocks)} blocks "
+        f"{'have' if loud > 1 else 'has'} a longest time of ten times the median block's or more."
+    )
+    return f"Of the runs that can have a heat map, this one has the longest value: {nice_ns(longest_ns)}. {why}"
 
 
 def _of_bursts(run: Run) -> str:
