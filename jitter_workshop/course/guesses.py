@@ -13,7 +13,13 @@ from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure_with_id, moved, ratio, titled
-from jitter_workshop.stats.omission import BY_MESSAGE, WITHOUT_WAITS, sent_share, share_told, with_waits
+from jitter_workshop.stats.omission import (
+    BY_MESSAGE,
+    WITHOUT_WAITS,
+    compared_latency,
+    sent_share,
+    share_told,
+)
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_told
 
@@ -228,13 +234,11 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answe
 
 
 def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
-    """Return the figure that decides a guess on what fell most. If one of the runs sent few of its planned messages, a
-    latency is taken with the waits, if both runs have it."""
+    """Return the figure that decides a guess on what fell most: the one of
+    :func:`jitter_workshop.stats.omission.compared_latency`. If the runs cannot be compared by it, return the figure
+    without the waits."""
     one = figure_with_id(name)
-    if one.id not in WITHOUT_WAITS or (sent_share(before) is None and sent_share(seen) is None):
-        return one
-    waits = with_waits(one)
-    return one if waits.of(before) is None or waits.of(seen) is None else waits
+    return compared_latency(one, before, seen) or one
 
 
 def _also_gone(task: GuessTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:

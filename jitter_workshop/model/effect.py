@@ -26,11 +26,13 @@ Relation = Literal["changed", "alike", "hunted", "unsteady", "strayed"]
 - ``strayed``: settings that the chapter does not change were changed between them, so neither is better or worse.
 """
 
-Uncompared = Literal["", "readings"]
+Uncompared = Literal["", "readings", "waits"]
 """The reasons why percentiles of two runs are not compared.
 
 - ``""``: they are compared.
 - ``readings``: the runs of ``spin`` read the clock at different rates.
+- ``waits``: a run sent few of its planned messages, and a run does not have the waits of the others. Then the maximum
+  is not compared either.
 """
 
 

@@ -11,7 +11,8 @@ Fewer stalls are a gain only if the total time of the stalls fell, too. More sta
 rose, too. If the number of stalls rose while a gain is shown, the text also tells the rise and the total time.
 
 The largest effect is shown first. But effects on doubtful percentiles come after all others, and the effect on the
-maximum comes last, because the maximum is a single event. A percentile is doubtful if few stalls lie beyond it. It is
+maximum comes last, because the maximum is a single event. If a run sent few of its planned messages, each latency is
+the one with the waits (``stats.omission``). A percentile is doubtful if few stalls lie beyond it. It is
 also doubtful if the blocks within each run differ as much as the two runs do.
 
 The chapter's own figure is shown in addition. It usually is a count of the cause.
@@ -28,6 +29,7 @@ from jitter_workshop.model.effect import Direction, Effect, Effects, Sort, Uncom
 from jitter_workshop.model.run import Block, Run
 from jitter_workshop.stats.figures import (
     FIGURES,
+    INTENDED,
     P99_FROM_DUE_TIME,
     Figure,
     KnownRun,
@@ -37,6 +39,7 @@ from jitter_workshop.stats.figures import (
     preempted_in,
     titled,
 )
+from jitter_workshop.stats.omission import compared_latency
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, marks_of_run
 
 MOVED = 2.0
@@ -99,7 +102,7 @@ def effects_of_change(
     chance = {name for name in found if _by_chance(FIGURES[name], before, after)}
     known = {name: e for name, e in found.items() if name not in chance or e.factor < MOVED}
     of_chapter = effect_on(shows.figure, before, after) if shows is not None else None
-    as_wanted = shows is not None and as_said(shows, before, after)[1]
+    as_wanted = shows is not None and _as_wanted(shows, before, after)
     every = [_with_time(name, e, before, after, by_chance=name in chance) for name, e in known.items()]
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
@@ -114,6 +117,8 @@ def effects_of_change(
 
     stalled = effect_on("stalled", before, after)
     left_out: Uncompared = "readings" if readings_apart(before, after) else ""
+    if compared_latency(FIGURES[tail], before, after) is None:
+        left_out = "waits"
 
     def told(lead: Effect | None, but: Effect | None) -> Effects:
         return Effects(lead, but, nearest, shown, found.get(tail), _largest(risen), stalled=stalled, left_out=left_out)
@@ -130,6 +135,13 @@ def effects_of_change(
     if lead.direction == "better" and against is not None and sure and not due and against.factor > lead.factor:
         return told(against, lead)
     return told(lead, against)
+
+
+def _as_wanted(shows: Shows, before: KnownRun, after: KnownRun) -> bool:
+    """Return True if a chapter's figure moved as far as the chapter says. Return False for a latency if a run sent few
+    of its planned messages, because the chapter's factor is one without the waits."""
+    one = figure_with_id(shows.figure)
+    return compared_latency(one, before, after) is one and as_said(shows, before, after)[1]
 
 
 def _judges(of_chapter: Effect) -> bool:
@@ -204,8 +216,14 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     """Return the effect of a change on one figure. Return None if a run does not have the figure, or has too few
     events or samples. Also return None for a percentile by which the two runs cannot be compared
     (:func:`readings_apart`). ``of_chapter``: True to skip these tests of events, samples and readings, because the
-    lesson says what the figure means.
+    lesson says what the figure means. If a run sent few of its planned messages, a latency is the one of
+    :func:`jitter_workshop.stats.omission.compared_latency`; return None if that is None.
     """
+    compared = compared_latency(one, before, after)
+    if compared is None:
+        return None
+    if compared is not one:
+        one, before, after = compared, _of_waits(before), _of_waits(after)
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -239,6 +257,14 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     return Effect(
         one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort, within_runs=within
     )
+
+
+def _of_waits(seen: KnownRun) -> KnownRun:
+    """Return the run with the histogram from the due time as its main one, and without blocks, which do not have the
+    waits. So the marks of its percentiles are those of the latency with the waits."""
+    run = seen.run
+    histograms = {**run.histograms, run.main_histogram: run.histograms[INTENDED]}
+    return dataclasses.replace(seen, run=dataclasses.replace(run, histograms=histograms, blocks=()))
 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:

@@ -18,6 +18,8 @@ _BY_STALLS = 0.5
 stopped, also sends fewer messages."""
 BY_MESSAGE = frozenset(("faults", "write-calls"))
 """The ids of the figures that grow with the number of messages."""
+WITH_WAITS = " with the waits"
+"""The words after the title of a latency that has the waits for a stopped thread."""
 WITHOUT_WAITS = frozenset(LATENCIES)
 """The ids of the latencies that leave out the waits for a stopped thread."""
 
@@ -72,7 +74,20 @@ def with_waits(one: Figure) -> Figure:
             return None
         return summary.max if name == "max" else summary.percentiles.get(name)
 
-    return dataclasses.replace(one, title=f"{one.title} with the waits", read=read)
+    return dataclasses.replace(one, title=f"{one.title}{WITH_WAITS}", read=read)
+
+
+def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:
+    """Return the figure by which two runs are compared in place of ``one``.
+
+    If one of the runs sent few of its planned messages, a latency is compared with the waits. Return None if a run does
+    not have the latency with the waits: without them, the run looks better than it was. All other figures are compared
+    as they are.
+    """
+    if one.id not in WITHOUT_WAITS or (sent_share(before) is None and sent_share(after) is None):
+        return one
+    waits = with_waits(one)
+    return waits if None not in (waits.of(before), waits.of(after)) else None
 
 
 def hidden_waits(seen: KnownRun, name: str) -> tuple[float, float] | None:

@@ -9,12 +9,14 @@ import pytest
 from textual.widgets import Digits
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.model.course import SLOTS
-from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.model.run import Run, SilentObserver
+from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from tests import fakes
+from tests import fakes, madeup
 from tests.screens import settled, text_of
 
 
@@ -58,3 +60,46 @@ async def test_the_count_is_large_and_the_curve_is_quiet_unless_it_moved_more(
         assert not (quiet and drawing.gap.loud)
         assert ("may be luck" in text_of(app)) is quiet
         assert ("Looks worse" in text_of(app)) is not quiet
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_two_runs_that_sent_few_messages_have_one_direction_on_chart_and_result(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """The curve of the second run is lower, but its waits are longer."""
+    made = madeup.make_run
+
+    def make_run(*args: Any, **changed: Any) -> tuple[Run, tuple[BlockDone, ...]]:
+        found, parts = made(*args, **changed)
+        main, first = found.main_summary, "-000001-" in found.id
+        assert main is not None
+        sent = round(0.1 * found.duration_s * 1e9 / found.interval_ns)
+        p999 = 111_000_000 if first else 47_000_000
+        plain = dataclasses.replace(main, count=sent, percentiles={**main.percentiles, "99.9": p999})
+        waits = 134_000_000 if first else 337_000_000
+        due = dataclasses.replace(plain, count=10 * sent, percentiles={**main.percentiles, "99.9": waits})
+        stalls = dataclasses.replace(found.stalls, stolen_ns_per_second=9e8)
+        histograms = {found.main_histogram: plain, **({INTENDED: due} if known else {})}
+        return dataclasses.replace(found, stalls=stalls, histograms=histograms), parts
+
+    monkeypatch.setattr(madeup, "make_run", make_run)
+    workshop = fakes.open_workshop(course=builtin_course())
+    walk = workshop.walk("pinning")
+    for slot in SLOTS:
+        walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+    walk.go("compare")
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        drawing = app.screen.now.drawing()
+        assert drawing.between is None, "the curves leave out the waits"
+        if known:
+            assert drawing.gap is not None
+            assert drawing.gap.label == "p99.9 with the waits: ~134 ms → ~337 ms, 2.5 times longer"
+        else:
+            assert drawing.gap is None
+        told = " ".join(app.screen.sheet("#result").plain().split())
+        assert "Only " in told
+        assert "p99.9: " not in told
+        assert "better" not in told

@@ -32,7 +32,8 @@ from jitter_workshop.stats.effect import (
     tail_of,
     unlike,
 )
-from jitter_workshop.stats.figures import INTENDED, KnownRun
+from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, KnownRun
+from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, sent_share
 from tests import madeup
 
 
@@ -716,6 +717,91 @@ def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -
     proven = effect.result_of_two_runs(found, known, "changed", 400, Text("Proven: better."))
     assert proven.told[0].plain == "Proven: better."
     assert proven.caveats[0].plain.startswith("Only 10 % ")
+
+
+def waited(made: Run, transit: int, waits: int, share: float = 0.1) -> Run:
+    """This run of one second, with so long a p99.9 without and with the waits, that sent this share of its messages."""
+    stopped = stalled(made, 30, (1 - share) * 1e9 / 30, transit)
+    main = stopped.main_summary
+    assert main is not None
+    plain = dataclasses.replace(main, count=round(100_000 * share), max=4 * transit)
+    due = dataclasses.replace(plain, count=100_000, percentiles={**main.percentiles, "99.9": waits}, max=4 * waits)
+    return dataclasses.replace(stopped, histograms={made.main_histogram: plain, INTENDED: due})
+
+
+def test_two_runs_that_sent_few_messages_are_compared_with_the_waits() -> None:
+    """Without the waits p99.9 was 2.4 times shorter in the second of these runs, with them 2.5 times longer."""
+    before = waited(run(), 111_000_000, 134_000_000, 0.11)
+    after = dataclasses.replace(waited(run(), 47_000_000, 337_000_000, 0.14), id="another")
+    known = KnownRun(before), KnownRun(after)
+    found = between(before, after)
+    assert found.tail is not None
+    assert (found.tail.name, found.tail.direction) == ("p99.9 with the waits", "worse")
+    told = " ".join(said(found, before, after).split())
+    assert "Perhaps worse: p99.9 with the waits: " in told
+    assert "134 ms → " in told
+    assert "337 ms, 2.5 times longer" in told
+    assert "better" not in told
+    assert "shorter" not in told
+    marked = effect_on("99.9", *known)
+    assert marked is not None
+    assert (marked.name, marked.how) == ("p99.9 with the waits", "longer")
+    # A chapter's own latency has the waits, too, and is not its wanted gain.
+    of_chapter = between(before, after, Shows("99.9", 2.0))
+    assert of_chapter.shown is None
+    assert of_chapter.direction == "worse"
+    assert between(before, after, Shows("max", 2.0)).direction == "worse"
+
+
+@given(
+    values=st.tuples(*[st.integers(1_000_000, 1_000_000_000)] * 4),
+    share=st.tuples(*[st.floats(0.02, 0.99)] * 2),
+)
+def test_no_direction_is_ever_that_of_a_latency_without_its_waits(
+    values: tuple[int, int, int, int], share: tuple[float, float]
+) -> None:
+    first, second, first_waits, second_waits = values
+    pair = waited(run(), first, first_waits, share[0]), waited(run(), second, second_waits, share[1])
+    known = KnownRun(pair[0]), KnownRun(pair[1])
+    few = any(sent_share(seen) is not None for seen in known)
+    found = effect_on("99.9", *known)
+    assert found is not None
+    low, high = (first_waits, second_waits) if few else (first, second)
+    assert found.direction == ("same" if abs(high - low) < 10 else "worse" if high > low else "better")
+    assert found.name.endswith(WITH_WAITS) is few
+    if few:
+        for name in LATENCIES:
+            one = compared_latency(FIGURES[name], *known)
+            assert one is None or one.title.endswith(WITH_WAITS)
+
+
+def test_a_latency_whose_waits_are_not_known_has_no_direction() -> None:
+    before, after = waited(run(), 111_000_000, 134_000_000), waited(run(), 47_000_000, 337_000_000)
+    unknown = dataclasses.replace(after, id="another", histograms={**after.histograms})
+    del unknown.histograms[INTENDED]
+    for pair in ((before, unknown), (unknown, before)):
+        known = KnownRun(pair[0]), KnownRun(pair[1])
+        found = between(*pair)
+        assert found.left_out == "waits"
+        assert effect_on("99.9", *known) is None
+        assert effect_on("max", *known) is None
+        told = " ".join(said(found, *pair).split())
+        assert "No clear change: no figure that can be compared moved by a factor of 2" in told
+        assert "No latency is compared: it leaves out the waits for the stopped thread." in told
+        for word in ("shorter", "longer", "better", "worse"):
+            assert word not in told
+        for relation in ("alike", "hunted"):
+            told = " ".join(said(found, *pair, relation=relation).split())
+            assert "No latency is compared" in told
+    # Counts are compared as they are.
+    gone = dataclasses.replace(unknown, stalls=dataclasses.replace(unknown.stalls, rates=(), stolen_ns_per_second=9e8))
+    nothing = between(gone, dataclasses.replace(gone, id="b"))
+    assert nothing.nearest is None
+    caused = dataclasses.replace(nothing, causes=(CauseTime("task python3", (1e6, 1.1e6)),))
+    for effects in (nothing, caused):
+        told = " ".join(said(effects, gone, dataclasses.replace(gone, id="b")).split())
+        assert told.startswith("Only 10 % and 10 % of the planned messages were sent in both runs")
+        assert "No clear change: no figure that can be compared moved by a factor of 2." in told
 
 
 def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time() -> None:

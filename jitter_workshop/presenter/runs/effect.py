@@ -37,7 +37,7 @@ from jitter_workshop.stats.figures import (
     figure_with_id,
     titled,
 )
-from jitter_workshop.stats.omission import WITHOUT_WAITS, sent_share, with_waits
+from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns, times_told
 
@@ -67,6 +67,7 @@ _NEW_CAUSES = "Look which causes (v) are new."
 _LEFT_OUT: dict[Uncompared, str] = {
     "": "",
     "readings": "No percentile is compared: the two runs read the clock at different rates.",
+    "waits": "No latency is compared: it leaves out the waits for the stopped thread.",
 }
 """The sentences on figures that two runs do not let one compare."""
 _NOT_THE_NOISE = "This task is not the noise."
@@ -93,7 +94,7 @@ LEAST_SHARE = 0.1
 _LEAST_ROW = 0.01
 """The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
 below this share."""
-_PERCENTILE = re.compile(r"p[\d.]+")
+_PERCENTILE = re.compile(rf"p[\d.]+(?:{WITH_WAITS})?")
 
 
 def told_first(found: Effects) -> Effect | None:
@@ -344,7 +345,8 @@ def _compared(
 ) -> tuple[list[Text], list[Text], list[Text]]:
     """Return the paragraphs of :func:`result_of_two_runs`: the result, its caveats, and its notes."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
-    if nearest is None and found.shown is None and not found.causes and relation != "strayed":
+    unknown = nearest is None and found.shown is None and not found.causes and not found.left_out
+    if unknown and relation != "strayed":
         return [], [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], [], []
@@ -391,8 +393,8 @@ def _compared(
     elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
         # Other figures may have moved: a chapter that judges by the due time does not tell them.
         parts.append(Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent"))
-    elif nearest is not None:
-        told = "." if nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
+    else:
+        told = "." if nearest is None or nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
         parts.append(
             Text.assemble((f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"), (f" by a factor of 2{told}", "text"))
         )
@@ -531,7 +533,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
             stalls = found.stalled if found.stalled.factor >= MOVED else None
         shown = stalls or shown
     if shown is None:
-        return Text()
+        return Text(_LEFT_OUT[found.left_out], "text")
     told_instead, left_out = "", _LEFT_OUT[found.left_out]
     if relation == "hunted" and shown.one_event and shown.factor >= MOVED:
         # A noise is never found by one event: the percentile by which the runs are judged is told instead.
@@ -552,7 +554,9 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
             (f"{_BESIDE_NOISE} {_none_moved(found)}", "bold accent"),
             f" by a factor of 2: {describe_effect(shown)}.{f' {left_out}' if left_out else ''}",
         )
-    told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
+    none = "No figure that can be compared differs." if left_out else "No figure differs."
+    told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else none
+    told = f"{told} {left_out}".rstrip()
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
 
 

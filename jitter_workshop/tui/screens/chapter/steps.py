@@ -45,7 +45,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import KnownRun, figure_with_id
+from jitter_workshop.stats.figures import FIGURES, KnownRun, figure_with_id
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
@@ -1160,7 +1160,9 @@ class Compare(Step):
         quiet = proof.leads(self.proof) or (
             relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
-        between = (before, after) if relation == "changed" and not quiet else None
+        # Nor is that said of curves that leave out the waits, which the distance has.
+        drawn = found.name == FIGURES[asked].title
+        between = (before, after) if relation == "changed" and drawn and not quiet else None
         gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
         return Drawing(marks, between, gap, bright=None)
 
@@ -1180,7 +1182,8 @@ class Compare(Step):
     @property
     def _distance(self) -> Effect | None:
         """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
-        missing. Also return None in a chapter that judges by the due time: both runs have only a curve of transit.
+        missing. Also return None in a chapter that judges by the due time: both runs have only a curve of transit. If a
+        run sent few of its planned messages, the difference is the one with the waits.
         """
         both = self._both
         if both is None or self.walk.runs.from_due_time:
