@@ -1,4 +1,4 @@
-"""Test that the name of each file of unit tests begins with the room that it tests."""
+"""Test that the name of each file of unit tests begins with the room that it tests, and goes on with its subject."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def test_a_unit_test_is_named_after_the_room_that_it_tests() -> None:
     rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
     names = sorted(path.stem for path in UNIT.glob("test_*.py"))
     assert [name for name in names if name.split("_")[1] not in rooms | OTHERS] == []
+
+
+def test_the_name_of_a_rooms_unit_test_has_a_second_word() -> None:
+    """``test_ROOM_*.py``, by which the tests of a room are run, matches no ``test_ROOM.py``."""
+    without = {path.stem.removeprefix("test_") for path in UNIT.glob("test_*.py")} - OTHERS
+    assert [name for name in sorted(without) if "_" not in name] == []

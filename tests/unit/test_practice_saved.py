@@ -24,7 +24,7 @@ from jitter_workshop.practice import base, images, kernels, kvm, running, saved
 from jitter_workshop.practice.base import Base
 from jitter_workshop.practice.qemu import MachineOptions
 from jitter_workshop.practice.shape import SHAPES
-from tests.unit.test_practice import holder, made_kernel
+from tests.unit.test_practice_machines import holder, made_kernel
 
 FIGURES = st.floats(0, 1e9, allow_nan=False)
 
