@@ -120,6 +120,16 @@ def test_an_agent_has_so_long_to_end_its_turn() -> None:
     assert turns.stuck_s(turns.end_turn(held, None, "ada", 10.0)) == 10.0 + turns.GRACE_S
 
 
+@pytest.mark.parametrize(("moments", "ends_s"), [((10.0, 90.0), 10.0), ((LIMIT_S, LIMIT_S + 15.0), LIMIT_S)])
+def test_a_turn_that_is_ended_again_ends_no_later(moments: tuple[float, ...], ends_s: float) -> None:
+    """Otherwise each further try to end a turn would give more time to an agent that hangs."""
+    state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 0.0)
+    for moment in moments:
+        state = turns.end_turn(state, None, "ada", moment)
+        assert state.turn is not None
+        assert (state.turn.ends_s, turns.stuck_s(state)) == (ends_s, ends_s + turns.GRACE_S)
+
+
 def test_an_orphaned_turn_is_adopted_and_ends() -> None:
     state = turns.grant(turns.join_queue(TurnState("boot"), waiting(1)), 0.0)
     assert not turns.orphaned(state, everybody)

@@ -327,3 +327,19 @@ def test_realtime_needs_a_cpu_outside_the_run(topology: Topology, wish: Wish, th
     else:
         with pytest.raises(HostError, match="would leave no CPU to"):
             check_realtime(topology, placement, threads)
+
+
+@pytest.mark.parametrize(
+    ("wish", "used"),
+    [
+        (Wish(workload="spin", cpu=3), [3]),
+        (Wish(producer=2, accumulator=3, no_journaller=True), [2, 3]),
+    ],
+)
+def test_realtime_needs_a_cpu_of_the_isolated_set_outside_the_run(wish: Wish, used: list[int]) -> None:
+    topology = host(cores=4)
+    placement, full = choose_cpus(topology, wish), CpuSet.of(used)
+    assert CpuSet.of(placement.cpus) == full
+    check_realtime(topology, placement, len(used), full | CpuSet.of([1]))
+    with pytest.raises(HostError, match="would leave no CPU to the other threads of the measuring process"):
+        check_realtime(topology, placement, len(used), full)

@@ -279,6 +279,16 @@ def test_a_number_that_is_used_again_is_another_thread() -> None:
     ]
 
 
+def test_a_number_that_is_used_again_after_an_end_that_was_lost_is_another_thread() -> None:
+    events = [event(1_000, "fork", "first", a=50), switch(1_500, OURS, 50), event(5_000, "fork", "second", a=50)]
+    lives = follow(events, [OURS], 0, END).lives
+    assert [(life.tid, life.start, life.end) for life in lives] == [
+        (OURS, 0, END),
+        (50, 1_000, 5_000),
+        (50, 5_000, END),
+    ]
+
+
 def test_a_storm_of_threads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jitter_workshop.evidence.lives.MOST_LIVES", 5)
     monkeypatch.setattr(program, "MOST_THREADS", 3)

@@ -20,7 +20,7 @@ def test_a_mutant_is_one_change_of_the_product(mutant: Mutant) -> None:
 
 
 def test_every_room_has_unit_tests_and_those_of_the_file_come_first() -> None:
-    assert {"agent", "evidence", "session", "stats", "tuning"} <= set(rooms())
+    assert {"agent", "bench", "evidence", "practice", "session", "stats", "tuning"} <= set(rooms())
     assert len(EVERY) >= 53
     assert unit_tests("tuning", "tuning/journal.py")[0] == "tests/unit/test_tuning_journal.py"
     assert all(unit_tests(room) for room in rooms())

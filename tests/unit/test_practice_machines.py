@@ -301,6 +301,18 @@ def test_every_meminfo_gives_a_number_or_not_known(tmp_path_factory: pytest.Temp
     assert room.available_mib(file / "none") is None
 
 
+def test_a_machine_needs_the_memory_of_its_guest_and_of_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MEMINFO", tmp_path / "meminfo")
+    guest_mib, needed = 512, 512 + room.QEMU_MIB
+    for left in (needed, needed - 1):
+        room.MEMINFO.write_text(f"MemAvailable: {left << 10} kB\n")
+        if left == needed:
+            room.check_memory("bare", guest_mib)
+            continue
+        with pytest.raises(HostError, match=f"takes up to {needed} MiB of memory, but this host has {left} MiB left"):
+            room.check_memory("bare", guest_mib)
+
+
 @pytest.mark.parametrize(("least", "name"), [("meminfo", "of memory"), ("disk", "MiB are free")])
 def test_too_little_room_is_said_before_anything_starts(
     verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: str, name: str

@@ -638,6 +638,15 @@ def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
     return dataclasses.replace(made, stalls=told, histograms={made.main_histogram: summary})
 
 
+@pytest.mark.parametrize(("part", "moved"), [(0.99, False), (0.94, True)])
+def test_fewer_stalls_are_no_gain_if_the_time_in_stalls_fell_by_less_than_5_percent(part: float, moved: bool) -> None:
+    many, few = stalled(run(), 100, 4e6, 9_000_000), stalled(run(), 40, part * 10e6, 9_000_000)
+    for before, after, direction in ((many, few, "better"), (few, many, "worse")):
+        effects = {e.name: e for e in count_effects(KnownRun(before), KnownRun(after))}
+        rate = effects["stalls of 1 ms and more"]
+        assert (rate.factor, rate.direction) == (2.5, direction if moved else "same")
+
+
 def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
     both = KnownRun(many), KnownRun(dataclasses.replace(few, id="b"))

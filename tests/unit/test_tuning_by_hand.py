@@ -43,3 +43,14 @@ def test_a_value_counts_as_typed_if_it_is_planned_or_the_user_says_so(
     assert recorded.found == ([(1, value)] if taken else [])
     assert ([one.read_back for one in applied], len(refused)) == (([value], 0) if taken else ([], 1))
     assert entry.state == ("written" if taken else "intent")
+
+
+def test_another_value_that_is_typed_later_is_recorded_too(tmp_path: Path) -> None:
+    """A restore leaves a value alone that is not in the journal."""
+    entry, recorded = announced(tmp_path, "77"), Recorded()
+    for value in ("77", "77", "78", "78"):
+        (tmp_path / INTERVAL).write_text(f"{value}\n")
+        applied, refused = by_hand.adopt(HostRoot(tmp_path), [entry], recorded, wrong=True)  # type: ignore[arg-type]
+        assert ([one.read_back for one in applied], refused) == ([value], [])
+        assert entry.read_back == value
+    assert recorded.found == [(1, "77"), (1, "78")]
