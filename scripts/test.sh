@@ -76,8 +76,11 @@ more() {
 }
 
 # Other programs and the lab machine. Its kernels are fetched the first time only; one line says what to install where it
-# cannot run.
-outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }
+# cannot run. Before them, the course once more: on the smallest screen, and with the other keys in each chapter.
+outside() {
+    parallel "$functional_workers" -m soak tests/functional/test_screen_course.py || return 1
+    python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab
+}
 
 which=${1:-test}
 [ $# -eq 0 ] || shift
