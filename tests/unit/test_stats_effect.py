@@ -126,6 +126,10 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
     assert effect.of_another_cause(back) is not None
     assert "Perhaps better: " in said(back, after, before)
+    # A small change of a large cause is no factor of 1.
+    large = with_causes(before, after, treated, CauseTime("task python", (807e6, 845e6)))
+    told = " ".join(said(large, before, after).split())
+    assert "Task python took about as much in both runs: 807 ms of each second before and 845 ms after." in told
     # Less than half, a cause that the figure counts, a bound instead of a time, and no treated cause at all.
     loud = CauseTime("work vmstat_update", (1e6, 40e6), treated=True)
     for causes in (

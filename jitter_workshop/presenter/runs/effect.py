@@ -630,7 +630,7 @@ def _moved_causes(causes: Sequence[CauseTime]) -> list[CauseTime]:
 
 def _in_time(cause: CauseTime) -> str:
     """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If a cause took no time
-    in one of the runs, no factor is given."""
+    in one of the runs, or nearly as much in both, no factor is given."""
     before, after = cause.ns
     took = capital(cause.label)
     told = _both(cause)
@@ -638,6 +638,8 @@ def _in_time(cause: CauseTime) -> str:
         return f"{took} took {told[0]} of each second before and none after"
     if before < 1:
         return f"{took} took no time before and {told[1]} of each second after"
+    if max(cause.ns) < ALIKE * min(cause.ns):
+        return f"{took} took about as much in both runs: {told[0]} of each second before and {told[1]} after"
     factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
     least = "more than " if any(cause.at_most) else ""
     return f"{took} took {told[0]} of each second before and {told[1]} after: {least}{factor}"
