@@ -91,7 +91,7 @@ static void add_window(joiner *j, int64_t start_ns, int64_t end_ns, int32_t cpu,
 }
 
 /* All stalls of a consumer; at most `room` are written, the number found is returned. `cpu` is where the consumer was
- * last seen before the stall: that is where its time was stolen, wherever it woke up. */
+ * last seen before the stall: that is where its time was taken, wherever it woke up. */
 size_t jw_analyse_consumer_stalls(const jw_clock *clock, uint64_t base, const uint64_t *publish,
                                   const uint64_t *receive, const uint16_t *cpus, size_t n, int64_t threshold_ns,
                                   jw_stall *out, size_t room) {

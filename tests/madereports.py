@@ -16,7 +16,6 @@ from jitter_workshop.model.proof import Proof, ProofRound
 from jitter_workshop.model.report import (
     FORMAT_VERSION,
     Command,
-    Culprits,
     OpenPoint,
     Overlay,
     ReportDocument,
@@ -24,6 +23,7 @@ from jitter_workshop.model.report import (
     ReportedChapter,
     ReportedDiagnosis,
     ReportedRun,
+    RunCauses,
 )
 from jitter_workshop.model.run import ForeignLoad, Run
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
@@ -401,8 +401,8 @@ def rich() -> ReportDocument:
         runs=runs,
         imports=("cyclictest (by cyclictest 2.40): wake-up latency, p50 12 µs", HOSTILE[1]),
         culprits=(
-            Culprits(first.id, "trace", made_evidence(first.id), ("Task bash took most of the time.",)),
-            Culprits(second.id, "counters", None, ("There is no trace of it.", HOSTILE[4])),
+            RunCauses(first.id, "trace", made_evidence(first.id), ("Task bash took most of the time.",)),
+            RunCauses(second.id, "counters", None, ("There is no trace of it.", HOSTILE[4])),
         ),
         events=(
             HostEvent(

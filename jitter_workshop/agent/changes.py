@@ -22,7 +22,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import JOURNAL_DIR, SUFFIX, Journal, current_boot
 from jitter_workshop.tuning.planning import plan_changes
 from jitter_workshop.tuning.restoring import restore_journals
-from jitter_workshop.tuning.status import likely_culprit
+from jitter_workshop.tuning.status import likely_rewriter
 from jitter_workshop.tuning.switched import isolated_by_others
 from jitter_workshop.tuning.tunables.registry import find_tunable
 from jitter_workshop.tuning.writer import HostWriter
@@ -276,7 +276,7 @@ class Changes:
                 opened,
                 boot_id,
                 only,
-                lambda ident: likely_culprit(host, find_tunable(ident)),
+                lambda ident: likely_rewriter(host, find_tunable(ident)),
                 forget=forget,
                 among=journals,
             )

@@ -97,7 +97,7 @@ class ProgramTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Stolen:
+class StealTimes:
     """Hold the time that the hypervisor took from each CPU: CPU → ns. The times cover ``window_ns``, which is longer
     than the observation. Each time is a multiple of ``tick_ns``."""
 
@@ -106,20 +106,20 @@ class Stolen:
     window_ns: int
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
-        """Return the least and the most time in ns that was stolen from a thread.
+        """Return the least and the most time in ns that the hypervisor took from a thread.
 
-        Stolen time is time that the hypervisor took from a CPU. The trace does not show at which moments this happened.
-        The least time assumes that each CPU lost as much as possible while not running the thread. Time can also be
-        stolen from an idle CPU: a CPU that wakes may have to wait for the hypervisor.
+        The trace does not show at which moments a CPU lost time. The least time assumes that each CPU lost as much as
+        possible while not running the thread. An idle CPU can lose time, too: a CPU that wakes may have to wait for the
+        hypervisor.
 
         ``ran``: CPU → time in ns for which the thread ran there.
         """
         least = most = 0
         for cpu, ns in ran.items():
-            stolen = self.per_cpu.get(cpu, 0)
-            if stolen:
-                least += max(0, stolen - self.tick_ns - max(0, self.window_ns - ns))
-                most += min(stolen + self.tick_ns, ns)
+            steal = self.per_cpu.get(cpu, 0)
+            if steal:
+                least += max(0, steal - self.tick_ns - max(0, self.window_ns - ns))
+                most += min(steal + self.tick_ns, ns)
         return min(least, most), most
 
 
@@ -137,7 +137,7 @@ def explain_program(
     calls: bool = True,
     command: int | None = None,
     in_futex: Iterable[int] = (),
-    stolen: Stolen | None = None,
+    steal: StealTimes | None = None,
     scene: ProgramScene | None = None,
     top: int = TOP,
 ) -> ProgramTimes:
@@ -148,7 +148,7 @@ def explain_program(
     the thread's state. ``lost``: see ``timeline.build_timeline``. ``children``, ``command``, ``in_futex``: see
     ``lives.follow``. ``itself``: pid of each process of jitter-workshop → the name to show for the process. ``quota``:
     quota and period in ns if the program's control groups used up their CPU quota, else None. ``calls``: True if the
-    trace has system calls. ``stolen``: None without a steal clock. ``scene``: receives the threads' time as tracks.
+    trace has system calls. ``steal``: None without a steal clock. ``scene``: receives the threads' time as tracks.
     ``top``: the number of longest hold-ups to list.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
@@ -167,7 +167,7 @@ def explain_program(
         for life in story.lives:
             scene.begin(life.tid, life.start, life.end, _name(story, life.tid))
     for life, began, track in lives:
-        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen, scene, top))
+        tally.add(_Thread(life, track, story, timeline, stops, calls, began, steal, scene, top))
     own = {life.tid for life in story.lives}
     tally.own_events = sum(
         event[3] in own or (event[2] == "switch" and event[4] in own) for event in found if start <= event[0] < end
@@ -279,14 +279,14 @@ class _Thread:
         stops: Stops | None,
         calls: bool,
         began: str,
-        stolen: Stolen | None,
+        steal: StealTimes | None,
         scene: ProgramScene | None = None,
         top: int = TOP,
     ) -> None:
         self._top = top
         self._scene = scene.thread(life.tid, life.start) if scene is not None else None
         self.life, self._track, self._story, self._timeline = life, track, story, timeline
-        self._stops, self._calls, self._began, self._stolen = stops, calls, began, stolen
+        self._stops, self._calls, self._began, self._steal = stops, calls, began, steal
         self.ran = self.waited = self.slept = self.blocked = self.unknown = self.interrupted = self.preempted = 0
         self.causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
         self.unknown_in: defaultdict[_Key, _Taken] = defaultdict(_Taken)
@@ -326,14 +326,14 @@ class _Thread:
             if gap <= AT_ONCE_NS and kinds[place + 1] == "user" and same:
                 yield gap
 
-    def _stolen_from(self) -> tuple[int, int] | None:
-        if self._stolen is None:
+    def _steal_from(self) -> tuple[int, int] | None:
+        if self._steal is None:
             return None
         ran: Counter[int] = Counter()
         for stretch in self._track.between(self.life.start, self.life.end):
             if stretch.state == RUNS:
                 ran[stretch.cpu] += min(stretch.end, self.life.end) - max(stretch.start, self.life.start)
-        least, most = self._stolen.of(ran)
+        least, most = self._steal.of(ran)
         return min(least, self.ran), min(most, self.ran)
 
     def _run(self) -> None:
@@ -493,7 +493,7 @@ class _Thread:
             slept_in=_waits(self.slept_in),
             unknown_in=_taken(self.unknown_in),
             slept_times=sum(one.count for sums in (self.slept_in, self.blocked_on) for one in sums.values()),
-            stolen_ns=self._stolen_from(),
+            stolen_ns=self._steal_from(),
         )
 
     def holdups(self, start: int) -> Iterator[HoldUp]:

@@ -91,7 +91,7 @@ def short_cpu_name(model: str) -> str:
 
 
 def steal_words(percent: float) -> str:
-    """Return a percentage of stolen time as text. Values below 0.01 % become ``under 0.01 %``, so a small steal is
+    """Return a percentage of steal as text. Values below 0.01 % become ``under 0.01 %``, so a small steal is
     never shown as 0. The check ``steal`` calls a steal of 0.01 % or more bad."""
     return "under 0.01 %" if percent < 0.01 else f"{percent:.2f} %" if percent < 0.1 else f"{percent:.1f} %"
 

@@ -164,8 +164,8 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Culprits:
-    """Hold what is known of the causes of a run's stolen time.
+class RunCauses:
+    """Hold what is known of the causes of a run's stalls.
 
     - ``evidence``: ``trace``, ``counters``, or ``none`` if the run cannot be explained.
     - ``report``: the report on the run's trace, None without a trace.
@@ -317,7 +317,7 @@ class ReportDocument:
     proofs: tuple[Proof, ...]
     runs: tuple[ReportedRun, ...]
     imports: tuple[str, ...]
-    culprits: tuple[Culprits, ...]
+    culprits: tuple[RunCauses, ...]
     events: tuple[HostEvent, ...]
     before: Snapshot | None
     after: Snapshot | None

@@ -84,7 +84,7 @@ def made_late(thread: str, messages: int) -> str:
 @dataclass(frozen=True, slots=True)
 class StallRate:
     """Hold the figures of all distinct stalls of at least ``threshold_ns``: their number, their rate, and the time that
-    they stole.
+    they took.
 
     JSON has this time as ``stall_ns_per_second``, and the same number under two older names: ``stolen_ns_per_second``
     and ``interference_ns_per_second``. The older names stay for readers of older files."""

@@ -47,7 +47,7 @@ class Side:
 
     - ``duration_s``: the time in which stalls could be seen.
     - ``stalls``: rates of distinct stalls by decade.
-    - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
+    - ``stolen_ns_per_second``: the time in all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
     - ``beyond``: percentile → a number of distinct stalls whose length is at least the percentile's value. There may be
       more such stalls, because a run lists only its longest stalls. Only stalls of the thread that fills the histogram
@@ -81,8 +81,8 @@ class Round:
 class Verdict:
     """Hold one line of a proof's result: a measure and its verdict.
 
-    - ``without``, ``with_it``: the measure without and with the change. A rate is in events a second, and stolen time
-      in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
+    - ``without``, ``with_it``: the measure without and with the change. A rate is in events a second, and time in
+      stalls in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
     - ``unit``: the unit of a command's figure, "" for the lines of our own runs.
     - ``ratio``: with/without; None if the value without the change is 0, or if there is nothing to compare.
     - ``low``, ``high``: the interval of the ratio, not adjusted for other lines. ``high`` is None if there is no upper

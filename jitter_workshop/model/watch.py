@@ -15,8 +15,11 @@ from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 
 BETWEEN, READING, SUSPENDED = "between blocks", "reading the trace", "suspended"
+STEAL = "stolen by the hypervisor"
 """The reasons why a time was not watched. BETWEEN: a sampler counts, settles and sends a block's figures. READING: a
-trace was frozen and read. SUSPENDED: the watch itself was stopped, or its measuring process had to be started again."""
+trace was frozen and read. SUSPENDED: the watch itself was stopped, or its measuring process had to be started again.
+STEAL: the steal clock counted this time, and no stall in it can be seen. JSON and Prometheus have these texts, so each
+text stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

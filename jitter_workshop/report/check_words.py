@@ -64,8 +64,8 @@ def explain_check(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     facts += [("in effect", _WHEN[tunable.when])]
     if tunable.changes_host:
         facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("restore", _restore(tunable))]
-    if tunable.culprits:
-        facts.append(("rewritten by", ", ".join(tunable.culprits)))
+    if tunable.rewritten_by:
+        facts.append(("rewritten by", ", ".join(tunable.rewritten_by)))
     facts.append(("document", tunable.document))
     settings: Sequence[Setting] = ()
     if isinstance(tunable, Settings):

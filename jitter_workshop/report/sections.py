@@ -18,7 +18,6 @@ from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import (
-    Culprits,
     Fate,
     ReportDocument,
     ReportedChange,
@@ -26,6 +25,7 @@ from jitter_workshop.model.report import (
     ReportedDiagnosis,
     ReportedRun,
     ReportedScreening,
+    RunCauses,
 )
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
@@ -268,7 +268,7 @@ def sections(document: ReportDocument) -> Iterator[Section]:
         charts = (Paragraph(HOW_CURVES, "how"), *_charts(d), *how, *heats, *_notes(d, "heats"))
         yield Section("charts", "Curves", charts)
     yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
-    known = tuple(_culprits(one, links) for one in d.culprits)
+    known = tuple(_causes_of_run(one, links) for one in d.culprits)
     yield Section("culprits", "Who took the time", known or (_not_known(d, "culprits"),))
     yield Section("changes", "Changes", (*_changes(d), *_notes(d, "changes", "events")))
     if d.chapters or "chapters" in d.notes:
@@ -559,7 +559,7 @@ def _screening(one: ReportedScreening) -> Iterator[ReportBlock]:
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Subsection:
+def _causes_of_run(one: RunCauses, links: Mapping[str, Inline]) -> Subsection:
     # The first sentence describes the table; texts that begin with a candidate's mark form a list.
     lead = [clean(text, PARAGRAPH) for text in one.text if not text.startswith(cause_words.ITEM)]
     items = [text.removeprefix(cause_words.ITEM) for text in one.text if text.startswith(cause_words.ITEM)]

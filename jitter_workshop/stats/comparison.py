@@ -79,11 +79,11 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
 def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     """Compare run ``b`` with the baseline ``a``: return a row for each measure.
 
-    The measures are stall rates, stolen time, the mean, the percentiles that are known for both runs, and the maximum.
-    A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the resolution of the runs'
-    clocks. If the resolutions differ, the coarser one decides. ``metric``: the name of a histogram; None for the
-    workload's main one. For runs that cannot be compared, the result has the reasons and no rows. Raise KeyError if the
-    runs can be compared, but one of them lacks the histogram.
+    The measures are stall rates, time in stalls, the mean, the percentiles that are known for both runs, and the
+    maximum. A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the resolution of
+    the runs' clocks. If the resolutions differ, the coarser one decides. ``metric``: the name of a histogram; None for
+    the workload's main one. For runs that cannot be compared, the result has the reasons and no rows. Raise KeyError if
+    the runs can be compared, but one of them lacks the histogram.
     """
     name = metric or a.main_histogram
     unlike = differences(a, b)
@@ -121,7 +121,7 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """Return the names of the five most important rows. These are stalls, stolen time, the median, a tail percentile
+    """Return the names of the five most important rows. These are stalls, time in stalls, the median, a tail percentile
     and the maximum. The row for stalls counts those over 100 µs. If there were none, it is the row of the next shorter
     threshold that a stall exceeded. If no stall exceeded a shorter threshold, it is the row of the next longer one.
     ``wanted``: a measure that replaces the usual stalls or the usual tail percentile.
@@ -153,7 +153,7 @@ def measure_name(measure: str) -> str:
 
 
 def amount(measure: str, value: float | None, unit: str = "") -> str:
-    """Return a measure's value for people: a rate (``4.2/s``), stolen time a second (``3.1 µs/s``), or a time; ``–``
+    """Return a measure's value for people: a rate (``4.2/s``), time in stalls a second (``3.1 µs/s``), or a time; ``–``
     for None. ``unit``: the unit of a command's figure."""
     if value is None:
         return "–"

@@ -140,8 +140,8 @@ class MeasureLine:
 
 
 def measure_lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
-    """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
-    time, then percentiles. Rounds of a command have one line, for its figure."""
+    """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then time
+    in stalls, then percentiles. Rounds of a command have one line, for its figure."""
     if not rounds:
         return []
     if rounds[0].without.figure is not None:
@@ -212,10 +212,10 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
-    """Return the line of stolen time, expressed as a number of stalls of equal length.
+    """Return the line of the time in stalls, expressed as a number of stalls of equal length.
 
-    The stolen time is divided by one length. This length is chosen so that the number is (Σs)²/Σs², where s are the
-    stalls' real lengths. In proportion, such a number varies by chance as much as the stolen time (Fay and Feuer,
+    The time in stalls is divided by one length. This length is chosen so that the number is (Σs)²/Σs², where s are the
+    stalls' real lengths. In proportion, such a number varies by chance as much as the time in stalls (Fay and Feuer,
     Statistics in Medicine 16, 1997, for weighted Poisson sums).
     """
     length_ns = _telling_length(rounds)

@@ -1,4 +1,4 @@
-"""Merge windows of stolen time into distinct stalls, and compute a run's rates of stalls and gaps."""
+"""Merge overlapping windows into distinct stalls, and compute a run's rates of stalls and gaps."""
 
 from __future__ import annotations
 

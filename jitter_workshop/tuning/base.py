@@ -152,7 +152,7 @@ class Tunable:
     untaught: ClassVar[str] = ""
     """The reason why no chapter of the course is about this tunable, as a sentence; "" if a chapter should be about
     it."""
-    culprits: ClassVar[tuple[str, ...]] = ()
+    rewritten_by: ClassVar[tuple[str, ...]] = ()
     """The services that are known to rewrite this tunable's settings, most likely first (names as in
     ``host/services``)."""
 

@@ -44,7 +44,7 @@ def restore_journals(
     journals: Sequence[tuple[Journal, Recorder]],
     boot_id: str | None,
     only: Collection[str] = (),
-    culprit: Callable[[str], str | None] = lambda tunable: None,
+    rewriter: Callable[[str], str | None] = lambda tunable: None,
     *,
     forget: bool = False,
     among: Collection[str] | None = None,
@@ -54,7 +54,7 @@ def restore_journals(
     - ``journals``: all journals with active entries, oldest first. Their entries are updated.
     - ``boot_id``: the boot id of the running kernel.
     - ``only``: the tunables to restore; empty means all. Owed settings are restored in any case.
-    - ``culprit``: a function that returns the service that probably changed the setting of a tunable, or None.
+    - ``rewriter``: a function that returns the service that probably changed the setting of a tunable, or None.
     - ``forget``: True to record settings that somebody else changed as undone. Later restores then ignore these
       settings.
     - ``among``: the ids of the journals to restore; None means all. The writes of the other journals stay in effect.
@@ -63,7 +63,7 @@ def restore_journals(
     """
     recorders = {journal.id: recorder for journal, recorder in journals}
     mine = set(recorders) if among is None else set(recorders) & set(among)
-    way = _Way(root, writer, [one for one, _ in journals], recorders, boot_id, culprit, forget, set(only), mine)
+    way = _Way(root, writer, [one for one, _ in journals], recorders, boot_id, rewriter, forget, set(only), mine)
     way.choose()
     way.restore()
     return way.finish(partly=bool(only) or among is not None)
@@ -133,7 +133,7 @@ class _Way:
     journals: Sequence[Journal]
     recorders: Mapping[str, Recorder]
     boot_id: str | None
-    culprit: Callable[[str], str | None]
+    rewriter: Callable[[str], str | None]
     forget: bool
     only: set[str]
     among: set[str]
@@ -593,7 +593,7 @@ class _Way:
 
     def _leave_to_others(self, entry: Entry, found: str | None, before: str | None = None) -> None:
         """Report a setting as left alone, because another program or user changed it."""
-        who = self.culprit(entry.tunable)
+        who = self.rewriter(entry.tunable)
         by = f", probably {who}, which is running" if who else ""
         was = (
             f"another program or user has changed this setting{by}; the value before our change was "

@@ -109,17 +109,17 @@ def find_drift(
         known = (entry.before, entry.after)
         if switched and kind.by_kernel(host.root, entry.path, found, known, switched):
             continue
-        return SettingDrift(entry.path, entry.after, found, likely_culprit(host, tunable))
+        return SettingDrift(entry.path, entry.after, found, likely_rewriter(host, tunable))
     return None
 
 
-def likely_culprit(host: Host, tunable: Tunable) -> str | None:
+def likely_rewriter(host: Host, tunable: Tunable) -> str | None:
     """Return the service that probably changed this tunable's settings. Such a service runs, and is known to rewrite
     them. Return None if there is no such service."""
-    if not tunable.culprits:
+    if not tunable.rewritten_by:
         return None
     running = {service.name for service in host.services.running}
-    return next((name for name in tunable.culprits if name in running), None)
+    return next((name for name in tunable.rewritten_by if name in running), None)
 
 
 def drifted(assessment: Assessment, drift: SettingDrift) -> Assessment:

@@ -151,7 +151,7 @@ def test_a_page_fault_is_told_by_those_that_the_next_one_followed_at_once() -> N
     ("per_cpu", "limits"),
     [
         ({0: 0, 1: 500}, (0, 0)),
-        # It ran for 7,000 of 10,000 ns on this CPU: of 5,000 stolen ones at least 2,000 were its own.
+        # It ran for 7,000 of 10,000 ns on this CPU: of 5,000 that the hypervisor took at least 2,000 were its own.
         ({0: 5_000}, (1_900, 5_100)),
         ({0: 9_000}, (5_900, 7_000)),
         ({0: 200}, (0, 300)),
@@ -159,7 +159,7 @@ def test_a_page_fault_is_told_by_those_that_the_next_one_followed_at_once() -> N
 )
 def test_the_hypervisors_part_of_a_threads_time_has_limits(per_cpu: dict[int, int], limits: tuple[int, int]) -> None:
     events = [switch(1_000, OURS, THIEF), switch(4_000, THIEF, OURS)]
-    assert one(events, stolen=program.Stolen(per_cpu, 100, END)).stolen_ns == limits
+    assert one(events, steal=program.StealTimes(per_cpu, 100, END)).stolen_ns == limits
     assert one(events).stolen_ns is None
 
 

@@ -14,7 +14,7 @@ from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, anonymize_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
 from jitter_workshop.model.evidence import QuietCpus as Clean
-from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument
+from jitter_workshop.model.report import Command, OpenPoint, Overlay, ReportDocument, RunCauses
 from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.model.status import CheckState, HostEvent
 from jitter_workshop.report.cause_words import cause_words
@@ -71,7 +71,7 @@ def named() -> ReportDocument:
         runs=(run,),
         summary=("Stalls on lab03.",),
         host_line="lab03 · KVM guest",
-        culprits=(Culprits(run.id, "trace", evidence, ("mirror-daily, and lab03.",)),),
+        culprits=(RunCauses(run.id, "trace", evidence, ("mirror-daily, and lab03.",)),),
         events=(
             HostEvent("t", "left_alone", "ksm", "/sys/kernel/mm/ksm/run", "1", None, reason="billing-sync did it"),
         ),
@@ -171,7 +171,7 @@ def test_the_host_on_which_the_report_is_made_is_not_named_either() -> None:
 
 def test_a_task_that_is_called_like_a_figure_falsifies_none() -> None:
     run = dataclasses.replace(made().runs[0], disturbed=(ForeignLoad(1, "5", 1, 2.0),))
-    said = Culprits(run.id, "counters", None, ("Also there: 5 (pid 1), 2 % of a CPU.", "There is no trace of it."))
+    said = RunCauses(run.id, "counters", None, ("Also there: 5 (pid 1), 2 % of a CPU.", "There is no trace of it."))
     document = dataclasses.replace(bare(), runs=(run,), culprits=(said,), summary=("Stalls: 5 a second.",))
     kept = anonymize_report(document)
     assert kept.summary == ("Stalls: 5 a second.",)
@@ -240,7 +240,7 @@ def test_a_task_with_the_name_of_an_event_changes_no_evidence() -> None:
         ),
         candidates=("reading a slow clock (HPET, ACPI timer)",),
     )
-    document = dataclasses.replace(bare(), culprits=(Culprits("x", "trace", evidence, ("Task timer did it.",)),))
+    document = dataclasses.replace(bare(), culprits=(RunCauses("x", "trace", evidence, ("Task timer did it.",)),))
     (kept,) = anonymize_report(document).culprits
     assert kept.report is not None
     assert [cause.name for cause in kept.report.causes] == ["task 1", "timer", "task 2", "task 2"]

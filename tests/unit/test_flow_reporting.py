@@ -471,7 +471,7 @@ def test_progress_may_end_it(session: OpenSession, monkeypatch: pytest.MonkeyPat
     def told(what: str, done: int, total: int) -> None:
         raise Enough
 
-    monkeypatch.setattr(reporting, "culprits", lambda subject: subject.progress("explaining", 0, 1))
+    monkeypatch.setattr(reporting, "causes_of_runs", lambda subject: subject.progress("explaining", 0, 1))
     with pytest.raises(Enough):
         build_report(subject_of(session, progress=told))
 

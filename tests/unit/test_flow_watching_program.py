@@ -13,13 +13,15 @@ from jitter_workshop.flow.programs.targets import Found
 from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import program
 from jitter_workshop.flow.watching.log import Log, from_journal, start_of
-from jitter_workshop.flow.watching.program import STOLEN, UNDECIDED, _Watcher
+from jitter_workshop.flow.watching.program import UNDECIDED, _Watcher
 from jitter_workshop.flow.watching.tally import Tally, WatchSubject
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import Target
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack_events
-from jitter_workshop.model.watch import READING
+from jitter_workshop.model.watch import READING, STEAL
+from jitter_workshop.presenter.runs.watch import watch_page
+from jitter_workshop.presenter.text.lines import written
 from tests import hosttrees
 from tests.perfettoread import read
 
@@ -200,14 +202,13 @@ def test_a_wait_whose_events_are_gone_is_not_named(make: Callable[[FakeFollower 
     assert report.kept[0].parts is None
 
 
-def test_stolen_time_is_not_watched(
-    make: Callable[[FakeFollower | None], Made], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steal_is_not_watched(make: Callable[[FakeFollower | None], Made], monkeypatch: pytest.MonkeyPatch) -> None:
     made = make(FakeFollower())
     monkeypatch.setattr(program, "steal_between", lambda before, now: 10 * MS)
     made.look(0, 1)
     report = made.log.report()
-    assert report.not_watched_ns[STOLEN] == 10 * MS
+    assert report.not_watched_ns[STEAL] == 10 * MS
+    assert "10 ms taken by the hypervisor" in written(watch_page(report, 100))
     assert abs(report.watched_s + 0.01 - report.duration_s) < 0.01
 
 

@@ -157,8 +157,8 @@ def test_its_figures_are_those_of_the_document(parsed: Parsed, document: ReportD
         assert clean(change.path, 300) in text
     for command in document.commands:
         assert command.command in text
-    for culprit in document.culprits:
-        for cause in culprit.report.causes if culprit.report is not None else ():
+    for one in document.culprits:
+        for cause in one.report.causes if one.report is not None else ():
             assert nice_ns(cause.total_ns) in text
 
 

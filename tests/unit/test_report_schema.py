@@ -72,7 +72,7 @@ def test_every_field_stands_in_the_page() -> None:
         "ReportedChapter",
         "ReportedChange",
         "HostEvent",
-        "Culprits",
+        "RunCauses",
         "Proof",
     ):
         assert f"### {name}\n" in page

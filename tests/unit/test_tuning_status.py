@@ -54,7 +54,7 @@ def test_an_applied_value_that_still_stands_has_not_drifted(host: Host) -> None:
     assert find_drift(host, find_tunable("governor"), [Set("governor", GOVERNOR, "powersave")]) is None
 
 
-def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_culprit(host: Host) -> None:
+def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_rewriter(host: Host) -> None:
     run_service(host, "tuned")
     (said,) = assess_all(host, [find_tunable("governor")], [Set("governor", GOVERNOR, "performance")])
     assert said.state == "improve"
@@ -66,7 +66,7 @@ def test_a_value_that_another_program_changed_reads_drifted_with_the_likely_culp
     assert "first keep tuned from" in said.fix
 
 
-def test_no_culprit_is_made_up(host: Host) -> None:
+def test_no_rewriter_is_made_up(host: Host) -> None:
     run_service(host, "irqbalance")
     drift = find_drift(host, find_tunable("governor"), [Set("governor", GOVERNOR, "performance")])
     assert drift is not None

@@ -2,8 +2,8 @@
 
 Three runs are compared: a quiet one, one with the noise, and one with noise and cure. If these runs have traces, the
 result comes from the traces, which distinguish the noise from other tasks. Without traces, the result comes from the
-stolen time of the runs. The run with the noise has more stolen time than the quiet run. The result is the share of this
-difference that the cure removed.
+time in stalls of the runs. The run with the noise has more time in stalls than the quiet run. The result is the share
+of this difference that the cure removed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from jitter_workshop.stats.scale import nice_ns
 WITH_CURE = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
-"""The least factor from the quiet run's stolen time to the stolen time with the noise. Below this factor the noise
-cannot be recognised, because two quiet runs may differ by as much."""
+"""The least factor from the quiet run's time in stalls to the time in stalls with the noise. Below this factor the
+noise cannot be recognised, because two quiet runs may differ by as much."""
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
 _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."

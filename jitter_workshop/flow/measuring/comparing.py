@@ -134,7 +134,7 @@ STALLS = "stalls of 100 µs and more"
 
 def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs that were made in the same way. The headline gives the differences in median,
-    tail, stalls and stolen time, the largest difference first."""
+    tail, stalls and time in stalls, the largest difference first."""
     others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
     start = f"The difference is luck{others}: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):
@@ -144,7 +144,7 @@ def luck(a: Run, b: Run) -> str:
         (f"p{tail}", _apart(a, b, tail)),
         ("stalls over 100 µs", _ratio(*_common_stall_rate(a, b))),
         ("the median", _apart(a, b, "50")),
-        ("time in stalls", _stolen_apart(a, b)),
+        ("time in stalls", _stalled_apart(a, b)),
     ]
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
@@ -173,7 +173,7 @@ def _apart(a: Run, b: Run, percentile: str) -> float | None:
     return _ratio(x, y)
 
 
-def _stolen_apart(a: Run, b: Run) -> float | None:
+def _stalled_apart(a: Run, b: Run) -> float | None:
     if a.stalls.threshold_ns != b.stalls.threshold_ns:
         return None
     return _ratio(a.stalls.stolen_ns_per_second, b.stalls.stolen_ns_per_second)

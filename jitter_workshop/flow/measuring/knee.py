@@ -70,7 +70,7 @@ class StallClass:
     """Hold the stalls whose length is in one decade, such as 10 to 100 µs.
 
     - ``at_least_hz``: the number of stalls a second that are in this decade or longer.
-    - ``at_least_share``: the share of time that these stalls stole.
+    - ``at_least_share``: the share of time that these stalls took.
     """
 
     low_ns: int

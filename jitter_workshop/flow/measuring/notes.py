@@ -19,7 +19,7 @@ from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
 
 NO_NOISE = "no noise was asked for"
 _UNSEEN = "this host does not show it"
-_MUCH_STOLEN = 0.01 * 1e9
+_MUCH_IN_STALLS = 0.01 * 1e9
 FEW_SAMPLES = "null where the run has fewer than 1/(1-p) samples"
 
 
@@ -64,7 +64,7 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
     """Return a note on other tasks that used the measured CPUs, or "". The run's own noise does not count. A run
-    without a noise also gets a note if long stalls stole much time although no task was seen. ``unnamed_percent``: see
+    without a noise also gets a note if long stalls took much time although no task was seen. ``unnamed_percent``: see
     ``bench.foreign_activity.ForeignActivity``. ``hunted``: the run had a hidden noise."""
     said = []
     if run.disturbed:
@@ -80,7 +80,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
     if (
         not said
         and not ordered
-        and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_STOLEN for r in run.stalls.rates)
+        and any(r.threshold_ns == 100_000 and r.stolen_ns_per_second > _MUCH_IN_STALLS for r in run.stalls.rates)
     ):
         said.append(
             "no other task was seen on the measured CPUs, but a task that began or ended during the run is not seen"

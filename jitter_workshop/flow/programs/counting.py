@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jitter_workshop.evidence.program import Stolen
+from jitter_workshop.evidence.program import StealTimes
 from jitter_workshop.flow.programs.targets import Found, children_of, threads_of
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
@@ -127,14 +127,14 @@ class ThreadCounting:
         Return None if no group has a quota."""
         return self._groups.quota
 
-    def steal(self) -> tuple[Stolen | None, str]:
+    def steal(self) -> tuple[StealTimes | None, str]:
         """Return the steal of each CPU since :meth:`begin`, and "". If the steal is not known, return None and the
         reason."""
         now, window_ns = read_stat(self._root, self._guest), time.monotonic_ns() - self._start_ns
         if self._stat is None or steal_between(self._stat, now) is None:
             return None, now.why_no_steal
         each = {cpu: steal_between(self._stat, now, (cpu,)) or 0 for cpu in now.per_cpu}
-        return Stolen(each, now.tick_ns, window_ns), ""
+        return StealTimes(each, now.tick_ns, window_ns), ""
 
     def threads(self) -> tuple[ThreadTimes, ...]:
         """Return the threads with their times. The thread with the largest sum of running time and waiting time comes

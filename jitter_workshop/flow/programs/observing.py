@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
-from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen, explain_program
+from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, StealTimes, explain_program
 from jitter_workshop.evidence.scene import ProgramScene
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.programs.counting import ThreadCounting
@@ -202,7 +202,7 @@ def observe_program(
         end_ns = time.monotonic_ns()
         progress(0)
         counting.look()
-        throttled, (stolen, why_no_steal) = counting.throttled(), counting.steal()
+        throttled, (steal, why_no_steal) = counting.throttled(), counting.steal()
         read = recording.read()
     code = None
     while command is not None and code is None:
@@ -220,8 +220,8 @@ def observe_program(
         "run": None,
         "target": found.target,
         "clock": CLOCK,
-        "steal_ns": None if stolen is None else sum(stolen.per_cpu.values()),
-        "steal": () if stolen is None else tuple(CpuSteal(cpu, ns) for cpu, ns in sorted(stolen.per_cpu.items()) if ns),
+        "steal_ns": None if steal is None else sum(steal.per_cpu.values()),
+        "steal": () if steal is None else tuple(CpuSteal(cpu, ns) for cpu, ns in sorted(steal.per_cpu.items()) if ns),
         "throttled": throttled,
         "exit_code": code,
     }
@@ -233,7 +233,7 @@ def observe_program(
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
     with nothing_cyclic():
         times = (start_ns, end_ns)
-        return _traced(found, recording.info, read, times, common, notes, recording, counting, stolen, scene)
+        return _traced(found, recording.info, read, times, common, notes, recording, counting, steal, scene)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -270,7 +270,7 @@ def _traced(
     notes: dict[str, str],
     recording: _Recording,
     counting: ThreadCounting,
-    stolen: Stolen | None,
+    steal: StealTimes | None,
     scene: ProgramScene | None,
 ) -> ProgramReport:
     start_ns, end_ns = times
@@ -298,7 +298,7 @@ def _traced(
         calls="syscalls:*" not in info.missing,
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
         in_futex=counting.in_futex,
-        stolen=stolen,
+        steal=steal,
         scene=scene,
     )
     if told.cut:

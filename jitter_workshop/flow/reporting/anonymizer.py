@@ -40,13 +40,13 @@ from jitter_workshop.model.proof import STOPPED_BY, Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import (
     Command,
-    Culprits,
     HeatMap,
     OpenPoint,
     Overlay,
     ReportDocument,
     ReportedRun,
     ReportedScreening,
+    RunCauses,
 )
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.spec import MEASURED_THREADS
@@ -274,7 +274,7 @@ class _Anonymizer:
             if field.name not in own and not (isinstance(one, str) and field.name in _AS_THEY_ARE):
                 own[field.name] = self.hidden(one, field.name)
         made = dataclasses.replace(value, **own)
-        if isinstance(made, Culprits):
+        if isinstance(made, RunCauses):
             said = map(self._or_left_out, made.text) if made.report is None else cause_sentences(made.report)
             return dataclasses.replace(made, text=tuple(said))
         return made

@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.hunt import past_hunts
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.comparing import compare_runs, other_changed_settings, strayed_settings
-from jitter_workshop.flow.reporting.causes import culprits
+from jitter_workshop.flow.reporting.causes import causes_of_runs
 from jitter_workshop.flow.reporting.commands import commands_that_repeat
 from jitter_workshop.flow.reporting.host import HostPart, host_facts, still_open
 from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
@@ -64,7 +64,7 @@ def build_report(subject: ReportSubject, *, now: datetime.datetime | None = None
         proofs=subject.proofs,
         runs=tuple(reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id)) for run in subject.runs),
         imports=tuple(import_line(one) for one in subject.imports),
-        culprits=culprits(subject),
+        culprits=causes_of_runs(subject),
         events=standing.events,
         before=subject.first,
         after=subject.after,

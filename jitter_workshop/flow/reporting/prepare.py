@@ -7,7 +7,7 @@ import contextlib
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.proving.proof_recovery import update_proofs
 from jitter_workshop.flow.proving.screening_run import update_screenings
-from jitter_workshop.flow.reporting.causes import culprits
+from jitter_workshop.flow.reporting.causes import causes_of_runs
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.session import history
 
@@ -25,7 +25,7 @@ def prepare_report(subject: ReportSubject) -> ReportSubject:
     session = subject.context.handle
     if session.read_only:
         return subject
-    culprits(subject, keep=True)
+    causes_of_runs(subject, keep=True)
     if not subject.root.recorded:
         update_proofs(session, subject.root)
         update_screenings(session, subject.root)

@@ -27,7 +27,7 @@ from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import HoldUp, TimeTaken
 from jitter_workshop.model.trace import TraceInfo, TraceRead, unpack_fields
-from jitter_workshop.model.watch import READING, KeptStall
+from jitter_workshop.model.watch import READING, STEAL, KeptStall
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 LOOK_S = 0.25
@@ -44,10 +44,9 @@ COMMAND_ENDS_S = 10.0
 NICE = 5
 """The nice value of the watch. The scheduler prefers the program, but on a busy host the watch can still read the
 buffers before they are overwritten."""
-STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace does not show it"
-"""Reasons of time that was not watched (``model.watch``). STOLEN: the steal clock counted this time, and no stall in it
-can be seen. UNDECIDED: the waits of a thread in this time were together at least as long as the threshold. It is not
-known if one of them alone was so long."""
+UNDECIDED = "not decided: the trace does not show it"
+"""A reason of time that was not watched, beside those of ``model.watch``: the waits of a thread in this time were
+together at least as long as the threshold. It is not known if one of them alone was so long."""
 
 
 class OverwritingTracer(Protocol):
@@ -192,12 +191,12 @@ class _Watcher:
         length, since = now - self._looked_ns, self._looked_ns
         self._looked_ns, self.just_read = now, False
         stat = read_stat(self._root, self._guest)
-        stolen = min(steal_between(self._stat, stat) or 0, length)
+        steal = min(steal_between(self._stat, stat) or 0, length)
         self._stat = stat
-        tally.watched_ns += length - stolen
+        tally.watched_ns += length - steal
         tally.allowance.watched(length)
-        if stolen:
-            log.not_watched(since, {STOLEN: stolen})
+        if steal:
+            log.not_watched(since, {STEAL: steal})
         late = [one for one in grown if one.ns >= tally.threshold_ns]
         if late:
             self._freeze(late, since, now)

@@ -56,8 +56,8 @@ class CpuStat:
     """Hold the figures in /proc/stat. ``per_cpu``: the figures of each online CPU.
 
     ``steal_available``: True if the host has counted steal, False if it is not a guest, None if unknown. In a guest, a
-    steal of 0 does not prove that no time was stolen. Every kernel shows the column of the steal, even without a steal
-    clock.
+    steal of 0 does not prove that the hypervisor took no time. Every kernel shows the column of the
+    steal, even without a steal clock.
     """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class CpuStat:
 
     @property
     def steal_percent(self) -> float | None:
-        """Return the share of stolen CPU time since boot in percent. Return None without a steal clock."""
+        """Return the share of steal in the CPU time since boot in percent. Return None without a steal clock."""
         total = sum(t.total for t in self.per_cpu.values())
         if self.steal_available is not True or not total:
             return None
@@ -135,11 +135,11 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 def parse_cpu_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
     """Return the figures in the text of /proc/stat. Damaged lines are left out. Never raise an error."""
     per_cpu = {cpu: CpuTimes(*numbers) for cpu, numbers in _rows(text, 4, _FIELDS)}
-    stolen = any(t.steal for t in per_cpu.values())
+    steal = any(t.steal for t in per_cpu.values())
     return CpuStat(
         per_cpu=per_cpu,
         ticks_per_second=max(ticks_per_second, 1),
-        steal_available=True if stolen else (False if guest is False else None),
+        steal_available=True if steal else (False if guest is False else None),
         reason="" if per_cpu else "/proc/stat lists no CPU",
     )
 

@@ -6,7 +6,7 @@ shows the hypervisor, too.
 
 QEMU runs a guest with KVM, or emulates the guest's processors (TCG). The guest's hardware looks the same in both cases.
 
-- Signs of KVM: KVM's clock source, KVM's PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and KVM's CPUID
+- Signs of KVM: KVM's clock source, KVM's PTP clock (drivers/ptp/ptp_kvm_common.c), steal, and KVM's CPUID
   signature. On arm64, the product name in the DMI strings is another sign.
 - Signs of TCG: the name of the emulated processor, and TCG's CPUID signature.
 - A practice machine names KVM or TCG on its kernel's command line.
@@ -32,7 +32,7 @@ _CLOCKS = {
 }
 _PTP = "/sys/class/ptp"
 _STEAL = 8
-"""Index of the word with stolen time in the first line of /proc/stat. The word at index 0 is ``cpu``."""
+"""Index of the word with the steal in the first line of /proc/stat. The word at index 0 is ``cpu``."""
 _MOST_CLOCKS = 16
 """The largest number of PTP clocks whose names are read."""
 
@@ -192,5 +192,5 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
             return "KVM", f"{_PTP}/{clock}/clock_name"
     times = (root.head("/proc/stat", 400) or "").partition("\n")[0].split()
     if len(times) > _STEAL and times[0] == "cpu" and times[_STEAL].strip("0"):
-        return "KVM", "stolen time in /proc/stat"
+        return "KVM", "steal in /proc/stat"
     return name, source

@@ -168,7 +168,7 @@ def _head(measure: str) -> tuple[str, str]:
 
 
 def _place(measure: str) -> tuple[int, float]:
-    """Return the sort key of a measure: stalls (the longest first), stolen time, mean, percentiles, maximum."""
+    """Return the sort key of a measure: stalls (the longest first), time in stalls, mean, percentiles, maximum."""
     if measure.startswith(STALLS_PREFIX):
         return 0, -float(measure.removeprefix(STALLS_PREFIX).removesuffix("_ns"))
     if measure.startswith("p"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from jitter_workshop.flow.watching.tally import evidence_of, time_not_watched
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
 from jitter_workshop.model.text import ID, LINE, REASON, SENTENCE, SHORT, called, clean, cleaned_sentence, many
-from jitter_workshop.model.watch import KeptStall, WatchReport
+from jitter_workshop.model.watch import STEAL, KeptStall, WatchReport
 from jitter_workshop.presenter.runs.causes import IN_FULL, WIDEST, WORST_STALLS, cause_table, stall_line, stall_page
 from jitter_workshop.presenter.text.lines import Lines, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -19,6 +19,8 @@ from jitter_workshop.stats.scale import nice_duration, nice_ns, nice_number
 
 SHOWN = 10
 """The most stalls that are shown; the JSON has all that are kept."""
+_REASONS = {STEAL: "taken by the hypervisor"}
+"""Reason why a time was not watched → its text on the page; other reasons are shown as they are."""
 
 
 def watch_page(report: WatchReport, width: int) -> Lines:
@@ -74,7 +76,7 @@ def verified(found: Verified, width: int) -> Lines:
 def _time(report: WatchReport) -> str:
     """Return the watched time, the unwatched time, and the reasons for this gap. Also say why the watch ended."""
     lost = report.not_watched_ns
-    parts = ", ".join(f"{nice_ns(ns)} {reason}" for reason, ns in lost.items() if ns)
+    parts = ", ".join(f"{nice_ns(ns)} {_REASONS.get(reason, reason)}" for reason, ns in lost.items() if ns)
     not_watched = f"; not watched: {nice_ns(time_not_watched(lost))} ({parts})" if parts else ""
     ended = f" It ended by {clean(report.ended_by, REASON)}." if report.ended_by else ""
     times = f"{report.freezes:,} time{'' if report.freezes == 1 else 's'}"

@@ -5,10 +5,10 @@ There are two kinds of benchmarks, all in seconds:
 - made from runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs with the same label that were
   measured in the same way make one benchmark. The blocks of a run depend on each other. So a difference that
   ``compare_to`` calls significant does not prove the effect of a change.
-- made from proofs: p50, p99, p99.9 and the time stolen per second, without and with the change, one value per *round*.
-  Each proof also gets two more files, one without and one with the change. The benchmarks of these two files have the
-  same names, so that ``compare_to`` can compare them. But ``compare_to`` does not know which two runs are a round, and
-  judges each measure separately. So only the proof's own verdict is valid.
+- made from proofs: p50, p99, p99.9 and the time in stalls per second, without and with the change, one value per
+  *round*. Each proof also gets two more files, one without and one with the change. The benchmarks of these two
+  files have the same names, so that ``compare_to`` can compare them. But ``compare_to`` does not know which two runs
+  are a round, and judges each measure separately. So only the proof's own verdict is valid.
 
 ``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file has runs of several
 labels.
@@ -171,7 +171,7 @@ def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[st
 
 
 def _measured(run: Run, measure: str) -> float:
-    """Return a measure of one run in seconds; 0 if the run does not have it. Stolen time is in seconds per second."""
+    """Return a measure of one run in seconds; 0 if the run does not have it. Time in stalls: in seconds per second."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
     return (run.percentile(measure.removeprefix("p")) or 0) / 1e9

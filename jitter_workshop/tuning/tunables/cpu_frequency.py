@@ -46,7 +46,7 @@ class Governor(Settings):
     owns = (f"{_POLICY}/scaling_governor", f"{_POLICY}/energy_performance_preference")
     default = "performance"
     values = "a governor that the driver offers"
-    culprits = _TUNERS
+    rewritten_by = _TUNERS
     good = "the hot CPUs keep their highest clock"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -97,7 +97,7 @@ class EnergyPreference(Settings):
     owns = (f"{_POLICY}/energy_performance_preference",)
     default = "performance"
     values = "a preference that the driver offers"
-    culprits = _TUNERS
+    rewritten_by = _TUNERS
     good = "the processor favours speed over saving power"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -136,7 +136,7 @@ class EnergyBias(Settings):
     owns = (f"{CPU_DIR}/cpu*/power/energy_perf_bias",)
     default = "0"
     values = "0 (speed) to 15 (saving power)"
-    culprits = _TUNERS
+    rewritten_by = _TUNERS
     good = "the hot CPUs' bias is for speed"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -174,7 +174,7 @@ class MinFrequency(Settings):
     owns = (f"{_POLICY}/scaling_min_freq", _MIN_PERCENT)
     default = "max"
     values = "max, a frequency in kHz, or all (only intel_pstate: max on every CPU)"
-    culprits = _TUNERS
+    rewritten_by = _TUNERS
     good = "the hot CPUs' clock cannot fall"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -225,7 +225,7 @@ class Boost(Tunable):
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
     values = "on or off"
-    culprits = _TUNERS
+    rewritten_by = _TUNERS
 
     def judge(self, host: Host) -> Assessment:
         switches = _boost_switches(host)

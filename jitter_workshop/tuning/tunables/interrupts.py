@@ -96,7 +96,7 @@ class IrqAffinity(Settings):
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list", DEFAULT_AFFINITY)
     values = "all (also tries interrupts that usually cannot be moved)"
-    culprits = ("irqbalance", "tuned")
+    rewritten_by = ("irqbalance", "tuned")
     good = "every interrupt that can be moved stays off the hot CPUs"
 
     def judge(self, host: Host) -> Assessment:

@@ -60,7 +60,7 @@ class PlatformProfile(Settings):
     owns = (PROFILE,)
     default = "performance"
     values = "a profile that the firmware offers"
-    culprits = ("power-profiles-daemon", "tuned-ppd", "tlp", "system76-power")
+    rewritten_by = ("power-profiles-daemon", "tuned-ppd", "tlp", "system76-power")
     good = "the firmware favours speed"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -102,7 +102,7 @@ class PcieAspm(Settings):
     owns = (ASPM_POLICY,)
     default = "performance"
     values = "performance, default, powersave or powersupersave"
-    culprits = ("tlp",)
+    rewritten_by = ("tlp",)
     good = "links stay awake"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -204,7 +204,7 @@ A smaller share may come from one moment at boot, and says nothing of the host n
 
 class Steal(Tunable):
     id = "steal"
-    title = "Time stolen by the hypervisor"
+    title = "Time taken by the hypervisor"
     why = "Steal is time in which a CPU of this guest had work and the host ran something else."
     when = "host"
     document = "Documentation/filesystems/proc.rst"
@@ -217,17 +217,17 @@ class Steal(Tunable):
         if stat.reason:
             return self.answer("unavailable", None, stat.reason)
         if stat.steal_available is not True:
-            reason = "0 everywhere: nothing was stolen, or this hypervisor does not report steal; measure to find out"
+            reason = "0 everywhere: nothing was taken, or this hypervisor does not report steal; measure to find out"
             return self.answer("info", "0", reason, only_host=True)
         mine = [stat.per_cpu[c] for c in host.hot if c in stat.per_cpu]
         total = sum(t.total for t in mine)
         share = 100 * sum(t.steal for t in mine) / total if total else 0.0
         value = f"{share:.2g} % of the hot CPUs' time since boot"
         if 0 < share < _STEAL_PERCENT:
-            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if time is stolen now"
+            reason = f"less than {_STEAL_PERCENT:g} % since boot: measure to find out if time is taken now"
             return self.answer("info", value, reason, only_host=True)
         if not share:
-            return self.answer("ok", "0 on the hot CPUs", "no time was stolen since boot", only_host=True)
+            return self.answer("ok", "0 on the hot CPUs", "no time was taken since boot", only_host=True)
         reason, fix = (
             "the host ran something else while hot CPUs had work",
             "ask the hypervisor's owner for CPUs of your own",

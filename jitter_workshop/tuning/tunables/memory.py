@@ -34,7 +34,7 @@ class StatInterval(OneFile):
     values = "seconds"
     bounds = (1, 86_400)
     default = "10"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "the kernel updates the statistics at most once in ten seconds"
     bad = "the kernel updates the statistics every {current} s on each CPU; {wanted} s is enough"
 
@@ -64,7 +64,7 @@ class Writeback(Settings):
         "number of bytes"
     )
     default = "interval:1500"
-    culprits = ("tuned", "laptop-mode", "tlp")
+    rewritten_by = ("tuned", "laptop-mode", "tlp")
     good = "the flushers wake up seldom"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -122,7 +122,7 @@ class HugePages(Settings):
     owns = (f"{_THP}/enabled", f"{_THP}/defrag")
     default = "madvise"
     values = "madvise or never"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "only programs that ask for huge pages get them"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
@@ -151,7 +151,7 @@ class Ksm(OneFile):
     allowed = ("0", "1", "2")
     values = "0 (stop), 1 (run) or 2 (stop and split the merged pages)"
     default = "0"
-    culprits = ("ksmtuned",)
+    rewritten_by = ("ksmtuned",)
     good = "pages are not merged"
     bad = "ksmd scans memory, and each write to a merged page is a page fault"
 
@@ -172,7 +172,7 @@ class NumaBalancing(OneFile):
     allowed = ("0", "1", "2")
     values = "0, 1 or 2"
     default = "0"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "the kernel does not unmap pages to see which node uses them"
     bad = "the kernel periodically unmaps pages of running threads to find out which node uses them"
 
@@ -190,7 +190,7 @@ class ZoneReclaim(OneFile):
     bounds = (0, 7)
     values = "0 to 7"
     default = "0"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "if a node is full, a thread gets memory of another node at once"
     bad = (
         "if a thread's node is full, the thread first frees pages on this node, and only then gets memory of another "
@@ -209,7 +209,7 @@ class Swap(OneFile):
     bounds = (0, 200)
     values = "swappiness, 0 to 200"
     default = "10"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "the kernel swaps only as a last resort; locked memory (mlockall) is never swapped out"
     bad = (
         "with swappiness {current} memory may be swapped out; with {wanted} this happens less often; locked memory "
@@ -241,7 +241,7 @@ class Compaction(OneFile):
     bounds = (0, 100)
     values = "0 to 100"
     default = "0"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "the kernel moves pages only when a program needs the room"
     bad = (
         "kcompactd moves pages before a program needs the room; with the value 0, pages move only when a program "

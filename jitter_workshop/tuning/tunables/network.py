@@ -27,7 +27,7 @@ class PacketSteering(Settings):
     danger = "a hot CPU that sends packets shares its send queue with other CPUs"
     document = "Documentation/networking/scaling.rst"
     owns = ("/sys/class/net/*/queues/*/rps_cpus", "/sys/class/net/*/queues/*/xps_cpus")
-    culprits = ("tuned", "irqbalance")
+    rewritten_by = ("tuned", "irqbalance")
     good = "no queue is steered to a hot CPU"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:

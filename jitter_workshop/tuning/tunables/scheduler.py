@@ -147,7 +147,7 @@ class TimerMigration(TradeOff):
     file = "/proc/sys/kernel/timer_migration"
     allowed = ("0", "1")
     values = "0 or 1"
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
     both_sides = (
         "experts disagree: with the value 1, hot tickless CPUs can lose their timers to other CPUs (OpenShift's "

@@ -27,7 +27,7 @@ class KernelThreads(Settings):
     danger = "the other CPUs do the work of these threads"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
     owns = ("sched_setaffinity(*)",)
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "every kernel thread that can be moved stays off the hot CPUs"
     shown_paths = 0
 

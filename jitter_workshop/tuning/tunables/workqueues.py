@@ -22,7 +22,7 @@ class WorkqueueMask(Settings):
     danger = "the mask has no effect on per-CPU workqueues"
     document = "Documentation/core-api/workqueue.rst"
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
-    culprits = ("tuned",)
+    rewritten_by = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
     bad = "the workers may run on hot CPUs or their siblings ({current})"
 
