@@ -122,6 +122,16 @@ def test_a_single_measured_chapter_shows_both_its_runs(guest: FakeWorkshop) -> N
     assert [s.run.id for s in sum_up(guest).steps] == [first.id, again.id]
 
 
+def test_two_curves_of_one_chapter_are_named_with_their_labels(guest: FakeWorkshop) -> None:
+    kept(guest, "pinning", "measure", BASE, label="free")
+    kept(guest, "pinning", "again", BASE, label="pinned")
+    steps = sum_up(guest).steps
+    named = [words.step_rows(step, n)[0][0] for n, step in enumerate(steps, 1)]
+    assert named == ["1 Pinning: free", "2 Pinning: pinned"]
+    kept(guest, "baseline", "measure", BASE)
+    assert [step.name for step in sum_up(guest).steps] == ["Why so slow?", "Pinning"]
+
+
 def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> None:
     kept(guest, "baseline", "measure", [1_000] * 50 + [100_000])
     kept(guest, "migration", "again", [2_000] * 50 + [400_000])

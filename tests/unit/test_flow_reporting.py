@@ -111,6 +111,20 @@ def test_the_open_points_are_of_the_course_that_was_begun(session: OpenSession) 
     assert [point for point in build_report(subject_of(session)).still_open if point.kind == "chapter"] == []
 
 
+def test_two_curves_of_one_chapter_have_the_labels_of_their_runs(session: OpenSession, make_run: MakeRun) -> None:
+    kept = session.session.chapters
+    for number, label in enumerate(("free", "pinned"), 8):
+        session.add_run(*make_run([FAST], run_id=f"2026010{number}-000000-aaaa", label=label))
+    before, after = session.session.runs[-2:]
+    pinning = dataclasses.replace(kept["pinning"], runs={"measure": before, "again": after})
+    session.save(dataclasses.replace(session.session, chapters={"pinning": pinning}))
+    chart = build_report(subject_of(session)).overlays[0]
+    assert (chart.title, [curve.label for curve in chart.curves]) == (
+        "From first to last",
+        ["Pinning: free", "Pinning: pinned"],
+    )
+
+
 def test_a_chart_has_curves_that_belong_together_and_no_two_of_one_name(session: OpenSession) -> None:
     document = build_report(subject_of(session))
     titles = [chart.title for chart in document.overlays]

@@ -4,6 +4,7 @@ only one run, so the summary describes the curves and claims no cause."""
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class Bought:
     - ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
     - ``changed``: the effect of the chapter's change, or of a hunt's noise, on the figure by which the chapter is
       judged. None if this curve is not of the chapter's second run, or if one of its two runs lacks the figure.
+    - ``twice``: True if the summary has two curves of this chapter.
     """
 
     chapter_id: str
@@ -58,6 +60,13 @@ class Bought:
     applied: tuple[str, ...]
     before: int | None = None
     changed: Effect | None = None
+    twice: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the chapter's title, followed by the label of the run if the summary has two curves of the
+        chapter."""
+        return f"{self.chapter}: {self.shown.label}" if self.twice else self.chapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +168,8 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
     for chapter, run in chosen:
         if run.id in curves:
             found.append(_bought(chapter, run, curves[run.id], [one.run for one in found]))
-    return tuple(found)
+    count = Counter(one.chapter_id for one in found)
+    return tuple(dataclasses.replace(one, twice=count[one.chapter_id] > 1) for one in found)
 
 
 def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:

@@ -229,7 +229,7 @@ def _course(subject: ReportSubject) -> Iterator[Overlay]:
     shown = comparable_curves(steps, 0)
     if len(shown) > 1:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
-        curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, LABEL)) for n in shown)
+        curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].name, LABEL)) for n in shown)
         text = (
             "The first curve is the first run of the course. Each other curve is the second run of a chapter, if it "
             "can be compared with the first run. Single runs are described, not judged."

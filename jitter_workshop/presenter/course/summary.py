@@ -55,7 +55,7 @@ def step_rows(step: Bought, number: int) -> list[tuple[str, ...]]:
     load = ", beside a hidden noise" if HUNTED in step.run.notes else ""
     load = load or (f", beside {clean(step.run.noise, WORD)}" if step.run.noise else "")
     load += f", {step.run.mark}" if step.run.mark else ""
-    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, LABEL)}{load}", *map(nice_ns, step.values))]
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.name, LABEL)}{load}", *map(nice_ns, step.values))]
     divided = {} if step.before is None else {step.before: step.to_before}
     for index, ratios in (divided | {0: step.to_first}).items():
         if any(ratio is not None for ratio in ratios):
