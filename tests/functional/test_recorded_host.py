@@ -13,7 +13,9 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import STEPS, StepName
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.host.plan import TOO_EARLY, TOO_EARLY_TO_READ
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from tests.screens import settled, text_of
 
@@ -53,6 +55,30 @@ async def test_every_key_on_every_step(host_tree: Trees, chapter: str, steps: tu
             assert app.screen is screen
         assert workshop.context.runs.every() == ()
     assert app.return_code in (0, None)
+
+
+@pytest.mark.parametrize("chapter", ["pinning", "governor"])
+async def test_an_enter_that_was_typed_ahead_is_not_asked_to_agree(
+    host_tree: Trees, chapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = WorkshopApp(Workshop.open(root=host_tree("guest")), chapter)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        monkeypatch.setattr(actions, "TYPED_AHEAD_S", 600.0)
+        screen.walk._save(dataclasses.replace(screen.walk.progress, step="apply"))
+        screen.enter_step()
+        await settled(pilot)
+        assert "agree" not in screen.now.enter_key.label
+        while screen._unread() is not None:
+            await pilot.press("enter")
+            await settled(pilot)
+        if screen.said == "":
+            await pilot.press("enter")
+            await settled(pilot)
+        assert screen.said == TOO_EARLY_TO_READ
+        assert TOO_EARLY not in text_of(app)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -19,9 +19,10 @@ from jitter_workshop.presenter.text.styled import Text
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
-TOO_EARLY = (
-    "You pressed Enter while the plan opened, so the workshop ignored the key. Press Enter again to agree to the plan."
-)
+_IGNORED = "You pressed Enter while the plan opened, so the workshop ignored the key."
+TOO_EARLY = f"{_IGNORED} Press Enter again to agree to the plan."
+TOO_EARLY_TO_READ = f"{_IGNORED} Press Enter again to go on."
+"""The sentence for a plan that asks for no consent, because Enter would write nothing."""
 PLAN_IS_ANOTHER = "The plan has changed. This is the new plan, and Enter agrees to it."
 
 MOST = 6

@@ -32,7 +32,13 @@ from jitter_workshop.presenter.course.chapter import Fold
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, root_words
-from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, PLAN_OF_THESE_CPUS, TOO_EARLY
+from jitter_workshop.presenter.host.plan import (
+    NO_RIGHTS,
+    PLAN_IS_ANOTHER,
+    PLAN_OF_THESE_CPUS,
+    TOO_EARLY,
+    TOO_EARLY_TO_READ,
+)
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, effect
@@ -916,6 +922,14 @@ class Apply(Step):
         return writes and self.page.workshop.context.agent_connection.rights == "none" and not self.walk.host.applied
 
     @property
+    def _asks_consent(self) -> bool:
+        """Return True if Enter agrees to the plan. There is nothing to agree to if the plan is a recorded host's, if
+        this user may write nothing, or if no setting would be written."""
+        planned = self.page.planned
+        writes_nothing = self._no_rights or (planned is not None and not planned.changes)
+        return not (self.walk.host.rehearsed or (self.walk.sets and writes_nothing))
+
+    @property
     def enter_key(self) -> EnterKey:
         return EnterKey(self._enter_label, acts=not (self.reading_first or self.walk.host.rehearsed))
 
@@ -949,7 +963,7 @@ class Apply(Step):
         if self.walk.sets and self.walk.host.awaits_reboot:
             return "leave"
         if self.page.tried is None and time.monotonic() - self._opened < actions.TYPED_AHEAD_S:
-            self.screen.tell(TOO_EARLY)
+            self.screen.tell(TOO_EARLY if self._asks_consent else TOO_EARLY_TO_READ)
             return "stay"
         if self.walk.sets and self.page.tried is None:
             return "apply"
