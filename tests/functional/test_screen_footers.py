@@ -51,14 +51,15 @@ async def whole(pilot: Pilot[None], last: str, *more: str) -> None:
 @SIZES
 async def test_the_footers_while_a_change_is_applied(live: FakeWorkshop, size: tuple[int, int]) -> None:
     app = WorkshopApp(live)
+    words = ("app.glossary",) if size[0] >= 80 else ()
     async with app.run_test(size=size) as pilot:
         await whole(pilot, "home.quit", "home.go", "home.restore", "app.help")
         for key, last in (("s", "status.close"), ("c", "runs.close")):
             await pilot.press(key)
-            await whole(pilot, last, "app.help")
+            await whole(pilot, last, "app.help", *words)
             await pilot.press("escape")
         app.action_show("summary")
-        await whole(pilot, "summary.close", "app.help")
+        await whole(pilot, "summary.close", "app.help", *words)
         await pilot.press("escape")
         app.open_chapter("pages")
         await settled(pilot)
@@ -159,7 +160,7 @@ async def test_the_footers_of_the_report_before_it_is_written(
         await pilot.press("r")
         while app.screen.query_one(KeyBar).shown[0][0] != "report.write":
             await pilot.pause(0.01)
-        await whole(pilot, "report.close", "report.format", "app.help")
+        await whole(pilot, "report.close", "report.format", "app.help", *(["app.glossary"] if size[0] >= 80 else []))
         await pilot.press("enter")
         while not list(tmp_path.glob("*.html")):
             await pilot.pause(0.01)

@@ -18,6 +18,7 @@ from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.course.hunt import (
     FIRST_QUIET,
+    GIVING_UP,
     HAS_ENDED,
     NOT_TOLD,
     RESTORED_FOR_HUNT,
@@ -31,6 +32,7 @@ from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.hunting import SuspectsPage
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
+from jitter_workshop.tui.screens.common.help import GlossaryPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
@@ -162,9 +164,16 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         await press(pilot, "9", "up", "escape")
         assert "1 wrong answer so far" in flat(app)
         await press(pilot, "i", "g")
+        assert isinstance(app.screen, GlossaryPage), "g explains the page, and gives nothing up"
+        await press(pilot, "escape", "x")
+        assert GIVING_UP in framed(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, SuspectsPage)
+        assert workshop.hunts.hiding
+        await press(pilot, "x", "enter")
         assert "It was: Network softirqs." in framed(app)
         assert noise("softirq").treatment in framed(app)
-        await press(pilot, "g", "down", "escape", "i")
+        await press(pilot, "x", "down", "escape", "i")
         assert "No noise is hidden now" in flat(app)
         await press(pilot, "x", "enter")
         assert workshop.hunts.hiding
@@ -202,7 +211,7 @@ async def test_enter_leads_past_no_noise_without_a_name(workshop: FakeWorkshop, 
         assert "▸COMPARE" in text_of(app)
         await press(pilot, "n")
         assert "▸EXPLAIN" in text_of(app)
-        await press(pilot, "enter", "g", "escape")
+        await press(pilot, "enter", "x", "enter", "escape")
         assert "▸EXPLAIN" in text_of(app)
         while "Enter more below" in flat(app):
             await pilot.press("enter")
@@ -420,7 +429,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *HIDDEN, "r") as (app, pilot):
         assert "press x to hide a noise" in flat(app)
-        await press(pilot, "enter", "i", "g", "enter", "r")
+        await press(pilot, "enter", "i", "x", "enter", "enter", "r")
         assert "press x to hide a noise" in flat(app)
         # Another noise: what was measured beside the first one leaves its place.
         await press(pilot, "x", "enter")
@@ -430,7 +439,7 @@ async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) ->
 
 
 async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop: FakeWorkshop) -> None:
-    async with at(workshop, (80, 24), *BESIDE, "i", "g", "enter", "enter") as (app, pilot):
+    async with at(workshop, (80, 24), *BESIDE, "i", "x", "enter", "enter", "enter") as (app, pilot):
         assert "0 of 1 hidden noise found: A greedy thread (not named)." in flat(app)
         assert "another noise" not in flat(app)
         await press(pilot, "enter", "enter")

@@ -159,7 +159,7 @@ async def test_a_check_that_no_chapter_treats_is_told(server: FakeWorkshop) -> N
     async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         await held(pilot, "down", go_to(screen, "stat-interval"))
-        await pilot.press("g")
+        await pilot.press("n")
         await settled(pilot)
         assert status_of(app) is screen
         assert "No chapter of this course is about 'stat-interval'" in text_of(app)
@@ -180,7 +180,7 @@ async def test_from_a_chapter_and_into_another_leaves_one_chapter_open(server: F
         await pilot.press("s")
         await settled(pilot)
         status_of(app)
-        await pilot.press("s", "g")
+        await pilot.press("s", "n")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.chapter.id == "pinning"
@@ -203,7 +203,7 @@ async def test_it_looks_on_a_thread_and_again_when_asked(server: FakeWorkshop, m
         await pilot.press("s")
         await pilot.pause()
         assert "Looking at this host…" in text_of(app)
-        await pilot.press("down", "i", "enter", "g", "a")
+        await pilot.press("down", "i", "enter", "n", "a")
         assert status_of(app).shown() == ()
         go_on.set()
         await settled(pilot)
@@ -222,7 +222,7 @@ async def test_a_host_that_shows_nothing_is_one_sentence(server: FakeWorkshop, m
 
     monkeypatch.setattr("jitter_workshop.flow.chapters.workshop.find_checks", refuses)
     async with opened(server, (80, 24), "s") as (app, pilot):
-        await pilot.press("enter", "down", "g", "i", "pagedown")
+        await pilot.press("enter", "down", "n", "i", "pagedown")
         assert "This host could not be read." in text_of(app)
         assert "this host shows no CPU" in text_of(app)
 

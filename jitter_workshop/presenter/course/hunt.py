@@ -18,6 +18,8 @@ NOT_TOLD = "you are not told which"
 HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
 NAME = "jitter-workshop"
 
+GIVING_UP = "The workshop then names the noise and ends it. This hunt counts as not found."
+
 FIRST = "Hide a noise first. This run is measured while the noise runs."
 
 RESTORED_FOR_HUNT = "If your quiet run was made with these settings, make it again at the step 'measure'."

@@ -237,7 +237,6 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "recall": (
         Action("number", "", "number", "Give the answer with this number", written="1–4"),
         Action("agree", "enter", "go on", "Skip the question, or go on after an answer"),
-        Action("words", "g,f2", "words", meanings.WORDS, method="app.show('glossary')"),
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
@@ -249,7 +248,6 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "mask": (
         Action("flip", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
         Action("agree", "enter", "check", "Check the mask; after the check, go on"),
-        Action("words", "g,f2", "words", meanings.WORDS, method="app.show('glossary')"),
         *_sides("The bit of the next CPU", "The bit of the previous CPU", "bit"),
         *_moves("A row of bits up", "A row of bits down"),
         _BACK,
@@ -257,7 +255,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "suspects": (
         Action("agree", "enter", "name it", "Name the noise under the cursor"),
         Action("number", "", "number", "Choose the noise with this number", written="1–9"),
-        Action("give_up", "g", "give up", meanings.GIVE_UP),
+        Action("give_up", "x", "give up", meanings.GIVE_UP),
         *_moves("The noise above", "The noise below"),
         *_PAGES,
         Action("close", "escape,q", "back", "Go back to the search; the noise goes on"),
@@ -301,7 +299,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "status": (
         Action("go", "enter", "go on", "Show the check in full; then open its chapter", palette=False),
-        Action("chapter", "g", "chapter", "Go to the chapter that treats the check under the cursor"),
+        Action("chapter", "n", "chapter", "Go to the chapter that treats the check under the cursor"),
         Action("improve", "i", "can be better", "Show only checks that can be better", method="filter(True)"),
         Action("all", "a", "all", "Show all checks", method="filter(False)"),
         Action("copy", "y", "copy", "Copy the commands that show the check"),
@@ -394,11 +392,11 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 def bindings(scope: str) -> list[Binding]:
     """Return the Textual bindings of one screen. They are hidden from Textual's footer, because the workshop draws its
-    own footer. A page on top of a screen has only its own keys and the key for help.
+    own footer. A page on top of a screen has only its own keys and the keys for help and for the words of the page.
     """
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
-        everywhere = BY_ID["app.help"]
-        run = f"app.{everywhere.run}"
-        own.append(Binding(everywhere.keys, run, everywhere.label, show=False, id=f"{scope}.help"))
+        for everywhere in (BY_ID["app.help"], BY_ID["app.glossary"]):
+            run, ident = f"app.{everywhere.run}", f"{scope}.{everywhere.name}"
+            own.append(Binding(everywhere.keys, run, everywhere.label, show=False, id=ident))
     return own

@@ -85,6 +85,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             ("report.names", "with names" if self._private else "hide names"),
             *((("report.copy", ""),) if self._written is not None else ()),
             *((("report.right", ""),) if len(self._overlays) > 1 else ()),
+            ("app.glossary", ""),
             ("app.help", ""),
             ("report.close", ""),
         )

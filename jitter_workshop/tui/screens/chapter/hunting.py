@@ -33,7 +33,7 @@ LOOK_EVERY_S = 1.0
 MOST_CPUS = 8
 """The largest number of other CPUs to choose from."""
 _ACTING = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
-_NAMING = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc goes on looking"
+_NAMING = "↑ ↓ {numbers} choose · Enter names it · x gives up · Esc goes on looking"
 _ANSWERED = "Esc closes"
 
 
@@ -363,6 +363,18 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
         self.redraw()
 
     def action_give_up(self) -> None:
+        """Ask first: a hunt that was given up cannot be continued."""
+        if self._over:
+            return
+
+        def about(width: int) -> Iterable[Text]:
+            return wrap(Text(words.GIVING_UP, "text"), width)
+
+        keys = "Enter gives up · Esc goes on looking"
+        self.app.push_screen(Question("Give up?", about, keys, self._give_up))
+
+    def _give_up(self) -> None:
+        # The noise may have ended while the question was open.
         if not self._over:
             self._finding = self.frame.workshop.hunts.give_up()
             self._tell_over()

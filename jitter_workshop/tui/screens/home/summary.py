@@ -62,7 +62,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             *(curves if self._bought else ()),
             ("app.report", ""),
             ("app.status", ""),
-            ("app.curves", ""),
+            ("app.glossary", ""),
             ("app.help", ""),
             ("summary.close", ""),
         )

@@ -62,6 +62,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
             ("status.go", "explain" if reads else "go to chapter"),
             *((("status.chapter", ""),) if reads else ()),
             ("status.all", "") if self._only_improve else ("status.improve", ""),
+            ("app.glossary", ""),
             ("status.again", ""),
             ("app.help", ""),
             back,

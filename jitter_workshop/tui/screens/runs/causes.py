@@ -54,7 +54,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     def keys(self) -> Sequence[Shown]:
         tracks = (("causes.tracks", ""),) if self.traced else ()
-        rest = (("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        rest = (("causes.copy", ""), ("app.glossary", ""), ("app.help", ""), ("causes.close", ""))
         return (("causes.turn", self.turns[self.page]), *tracks, *rest)
 
     def on_mount(self) -> None:

@@ -109,13 +109,14 @@ class RunsScreen(WorkshopScreen, scope="runs"):
     def keys(self) -> Sequence[Shown]:
         traced = self._under is not None and self.workshop.context.runs.traced(self._under)
         others: Shown = ("runs.imported", "hide imported" if self._with_imports else "show imported")
+        published: Shown = ("runs.published", "hide 2015" if self.shows_published else "show 2015")
         return (
             ("runs.toggle", ""),
             ("runs.heat", "curves" if self._heat else ""),
             ("runs.table", "chart" if self._table else "table"),
             # The footer holds seven keys; the help page has all of them.
-            ("runs.causes", "") if traced else others if self._imports else ("runs.all", ""),
-            ("runs.published", "hide 2015" if self.shows_published else "show 2015"),
+            ("runs.causes", "") if traced else others if self._imports else published,
+            ("app.glossary", ""),
             ("app.help", ""),
             ("runs.close", ""),
         )
