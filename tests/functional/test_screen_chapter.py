@@ -18,6 +18,7 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
@@ -151,6 +152,30 @@ async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: 
             await settled(pilot)
         assert screen.step == "compare"
         assert "line 6." not in text_of(app)
+
+
+async def test_a_small_screen_cuts_a_result_behind_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [Text(" ".join(["changed"] * 9)[:78]) for _ in range(6)]
+    monkeypatch.setattr(Compare, "result", lambda self, width: Result(deepcopy(told)))
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        assert "changed … (t: more)" in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (160, 48)])
+async def test_an_example_of_a_trace_keeps_its_rows_beside_the_causes(size: tuple[int, int]) -> None:
+    """At 120 columns the lesson's usual column has 34, and rows of this example have 42."""
+    app = WorkshopApp(open_workshop(recorded_host("lab-stock").root, course=builtin_course()), "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        screen.walk.go("diagnose")
+        screen.enter_step()
+        screen.redraw()
+        await settled(pilot)
+        assert "moves to another CPU    9 stalls    0.3 ms" in text_of(app)
 
 
 async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,16 @@ def test_the_machine_has_a_box_for_each_cache_and_names_the_use_of_each_core() -
     assert topology(view, 50)[0].plain.startswith("┌ L3 32 MiB ─")
 
 
+def test_a_line_of_the_machine_without_room_for_its_cores_continues_below() -> None:
+    narrow = [line.plain for line in topology(CpuView(shared(8, 2, 8), CpuSet.parse_list("2-3")), 34)]
+    assert [line.strip("│ ") for line in narrow[1:4]] == [
+        "CPUs 0-1,4-5  housekeeping",
+        "2 cores",
+        "CPUs 2-3  hot  2 cores",
+    ]
+    assert not any("…" in line for line in narrow)
+
+
 def test_a_large_machine_names_the_hot_cache_and_counts_the_others() -> None:
     text = "\n".join(line.plain for line in topology(CpuView(shared(256, 2, 8), CpuSet.parse_list("12,140")), 76))
     assert "package 0, L3" in text

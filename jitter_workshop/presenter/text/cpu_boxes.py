@@ -209,7 +209,7 @@ def topology(view: CpuView, width: int) -> Lines:
             continue
         package, _, cache_words = key
         title = ", ".join(filter(None, (f"package {package}" if several or not cache_words else "", cache_words)))
-        made.append(_Box(title, tuple(_alike(view, cores))))
+        made.append(_Box(title, tuple(_alike(view, cores, width - 4))))
     if other:
         cpus = CpuSet.of(cpu for core in other for cpu in core)
         told = Text.assemble(("housekeeping", "cool"), (f"  {many(len(other), 'core')}", "dim"))
@@ -222,9 +222,10 @@ def _size(count: int) -> str:
     return f" {mebi:,} MiB" if mebi else f" {count // 1024:,} KiB"
 
 
-def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
+def _alike(view: CpuView, cores: Sequence[CpuSet], width: int) -> Iterator[Text]:
     """Yield lines on cores and the roles of their CPUs. Neighbouring cores with the same roles share a line. If the
-    CPUs of a core have different roles, such as hot and idle sibling, each role has a line."""
+    CPUs of a core have different roles, such as hot and idle sibling, each role has a line. If the number of cores has
+    no room in a line of ``width`` cells, it stands in the next line."""
     for _, group in groupby(cores, key=lambda core: tuple(_role(view, core, cpu) for cpu in core)):
         together = list(group)
         of_role: dict[tuple[str, str], list[int]] = {}
@@ -234,5 +235,9 @@ def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
         for number, ((word, style), cpus) in enumerate(of_role.items()):
             line = Text.assemble((f"{CpuSet.of(cpus).named}  ", "text"), (word, style))
             if not number and (len(together) > 1 or len(together[0]) > 1):
-                line.append(f"  {'one core' if len(together) == 1 else many(len(together), 'core')}", "dim")
+                counted = Text(f"  {'one core' if len(together) == 1 else many(len(together), 'core')}", "dim")
+                if line.cell_len + counted.cell_len > width:
+                    yield from (line, counted)
+                    continue
+                line.append(counted)
             yield line

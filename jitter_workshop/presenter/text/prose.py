@@ -104,6 +104,18 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
     return lines
 
 
+def widest_row(source: str) -> int:
+    """Return the number of cells that the widest row of code in a Markdown text needs, with its indentation on the
+    page; 0 for a text without code. Pictures do not count: they are drawn in any width."""
+    widest, picture = 0, False
+    for raw, kind in split_code(source.splitlines()):
+        if kind == "fence":
+            picture = not picture and is_picture(raw.strip("`~ "))
+        elif kind == "code" and not picture:
+            widest = max(widest, cell_len(clean_code(raw)) + 2)
+    return widest
+
+
 def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
     """Return a picture as lines. If the picture's source text is not valid, return this text itself; ``lessons check``
     names the fault.

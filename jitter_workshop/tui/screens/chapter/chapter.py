@@ -27,7 +27,7 @@ from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import run_progress_lines
 from jitter_workshop.presenter.text.lines import Lines, wrap
-from jitter_workshop.presenter.text.prose import prose, styled
+from jitter_workshop.presenter.text.prose import prose, styled, widest_row
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
@@ -71,6 +71,8 @@ _LEAST_UNDER = 13
 _AROUND_FIGURES, _BESIDE_FIGURES = 6, 69
 """Rows of a huge screen that belong to the title, the steps, the frame and the keys; columns of it that belong to the
 lesson's page and the frames."""
+_WIDE_ROWS_FROM, _NARROW_LESSON = 116, 34
+"""The width of a screen from which a lesson with wide rows may have a wider column; the width of the narrow column."""
 _LESSON_WIDTH, _FRAME = 59, 2
 """The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
@@ -81,11 +83,13 @@ OBSERVES = "Your program is being observed: Esc stops that."
 
 
 def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
-    """Return at most ``most`` lines. If some lines are left out, the last returned line ends with _MORE."""
+    """Return at most ``most`` lines. If some lines are left out, the last returned line ends with _MORE, which stands
+    behind a whole word."""
     if len(lines) <= most or most < 1:
         return list(lines[: max(most, 0)])
-    last = lines[most - 1]
-    last.truncate(width - len(_MORE))
+    last, room = lines[most - 1], width - len(_MORE)
+    if last.cell_len > room:
+        last.truncate(room if (end := last.plain.rfind(" ", 0, room + 1)) < 1 else end)
     return [*lines[: most - 1], last.append(_MORE, "dim")]
 
 
@@ -232,6 +236,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.update_classes(
             {
                 "-chart": layout.chart,
+                "-code": self._has_wide_rows,
                 "-lesson": page.view == "lesson",
                 "-measuring": page.run is not None,
                 "-both": layout.both and not self._figures_left,
@@ -250,6 +255,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         question = self.sheet("#question")
         question.set_class(not question.lines(self.size.width), "-empty")
         self.show_result()
+
+    @property
+    def _has_wide_rows(self) -> bool:
+        """Return True if the lesson's page has rows that do not wrap, such as those of a trace, and they need the wider
+        column that this screen has room for beside the step's figures."""
+        fits = self.size.width >= _WIDE_ROWS_FROM and not (self.huge or self.now.layout.chart)
+        return fits and widest_row(self.walk.page(self.step)) > _NARROW_LESSON
 
     def _draw_run(self) -> None:
         """Draw the parts of the screen that change with each block of the run."""
