@@ -1,13 +1,13 @@
 """Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
 A docstring begins with what the code does, and the note below an assignment with what it is, not with a question word.
-The same holds for a comment in Python, C and shell. No sentence of a document, a lesson or a comment has a clause such
-as "What has no line" as its subject; questions, headings and titles in italics or bold may begin so. A program is not
-called somebody. The name of a test is a plain statement, without a word such as "who" or "what". The sentence of a
-docstring on errors is an imperative with the condition: "Raise HostError if the file cannot be read." A test of a whole
-program asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the unit
-test of the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding;
-each is printed with file and line.
+The same holds for a comment in Python, C and shell. No sentence of a document, a lesson, a comment, a docstring or a
+note has a clause such as "What has no line" as its subject; questions, headings and titles in italics or bold may begin
+so. A program is not called somebody. The name of a test is a plain statement, without a word such as "who" or "what".
+The sentence of a docstring on errors is an imperative with the condition: "Raise HostError if the file cannot be read."
+A test of a whole program asserts the part of a message that identifies it, not the sentence: the sentence is asserted
+once, in the unit test of the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1:
+there is a finding; each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -127,6 +127,12 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
         alone = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
         if isinstance(alone, str) and (found := QUESTION.match(alone)):
             yield node.lineno, f"a docstring or a note begins with '{found[0]}'"
+        for line, word in clauses(alone) if isinstance(alone, str) else ():
+            if line or not QUESTION.match(alone):
+                yield (
+                    node.lineno + line,
+                    f"a sentence of a docstring or a note has a clause with '{word}' as its subject",
+                )
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)
             name = getattr(node, "name", "")

@@ -107,8 +107,8 @@ def one_turn(school: School, number: int, session: OpenSession, chance: random.R
 
 
 class InTurn(SilentObserver):
-    """Before the first block, with the child already there: is it this turn still? Who was stopped as it came may find
-    it gone. A child that was born in the turn ends with it."""
+    """Ask before the first block, with the child already there, if this turn still lasts. A student that was stopped as
+    the turn came may find it gone. A child that was born in the turn ends with it."""
 
     def __init__(self, school: School, number: int, agent: AgentClient, turn: int) -> None:
         self._school, self._number, self._agent, self._turn = school, number, agent, turn

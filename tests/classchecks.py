@@ -105,8 +105,9 @@ def mistakes(said: Path) -> list[str]:
 
 
 def still_measured(lines: Lines) -> list[str]:
-    """Turns that began while a process was there of somebody whose blocks had begun and whose run had not ended. Who
-    lost the turn while their process started may have it still, and learns of it before the first block."""
+    """Turns that began while a process was there of somebody whose blocks had begun and whose run had not ended. A
+    member who lost the turn while the process started may still have that process. The member learns of it before the
+    first block."""
     measuring: set[int] = set()
     found = []
     for line in lines:

@@ -1,17 +1,18 @@
 """A disk that loses power: what the agent writes below a made tree is recorded, and every state is computed that a file
 system may show after a cut.
 
-What is recorded: each making of a file or folder, each write, cut, rename and removal, each sync, by any caller of the
-functions of ``os`` in this process: the agent's own code, and the programs that a test plays (``update-grub``). What is
-written in another way is found when its file is synced or renamed, and at the end by comparing the whole tree.
+Recorded are each making of a file or folder, each write, cut, rename and removal, and each sync, by any caller of the
+functions of ``os`` in this process: the agent's own code, and the programs that a test plays (``update-grub``). Data
+that is written in another way is found when its file is synced or renamed, and at the end by comparing the whole tree.
 
-What is lost: everything since the last sync that covers it, in any combination.
+Everything since the last sync that covers it is lost, in any combination.
 
 - Contents of a file last once the file is synced. Until then each write may be there, be missing, or be there in part.
-  What is missing before a later piece reads as zeros.
+  A piece that is missing before a later one reads as zeros.
 - Names last once their folder is synced; syncing a file does not keep its name (POSIX; ext4 keeps more).
 - A rename happens altogether or not at all. One between two folders may be lost until both are synced.
-- What is written over in place tears between sectors of 512 bytes, what is appended between any two bytes.
+- Data that is written over in place tears between sectors of 512 bytes. Data that is appended tears between any two
+  bytes.
 - Everything below /proc and /sys is the kernel's and gone.
 - The lock's file holds words for those who wait, which mean nothing after a cut: it is left out.
 

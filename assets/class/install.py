@@ -1,8 +1,8 @@
 """Make this machine a class host, without the internet: ``sudo python3 install.py``.
 
 It unpacks the wheels beside it into a folder of its own and goes on with ``jitter-workshop class init``, which shows
-every step and asks before it does it. What follows ``install.py`` goes to ``class init``: --show only shows, --yes does
-not ask.
+every step and asks before it does it. All options behind ``install.py`` go to ``class init``: --show only shows, --yes
+does not ask.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Measure the course's chapters on this machine, for those who rehearse it: ``python -m tests.bench.course_runs``.
 
 Each chapter that can be done here is walked as a learner would: its first run, its settings applied, its second run,
-its settings given back. What is kept is each run's percentiles, counts and causes, with what machine it was, in
-``assets/recorded-runs.json``: they are shown as recorded, never as measured. As root, on a machine on which nothing
-else of yours runs. Tasks that are neither the kernel's nor part of the measurement are kept without their names.
+its settings given back. Each run's percentiles, counts and causes are kept in ``assets/recorded-runs.json``, with the
+machine on which it was made. They are shown as recorded, never as measured. As root, on a machine on which nothing else
+of yours runs. Tasks that are neither the kernel's nor part of the measurement are kept without their names.
 
 Of chapters whose levers this machine lacks, ``python -m tests.lab.record_runs`` takes the counts from the lab machine.
 """

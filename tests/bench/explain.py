@@ -1,5 +1,5 @@
 """Measure how long it takes to explain a run: 40 blocks of 1 s with 100,000 events, packed as they lie on the disk, and
-their stalls. What one event and what one stall costs is told beside it.
+their stalls. The cost of one event and of one stall is told beside it.
 
 The figure is CPU time: nothing here waits, and what else the machine does is no part of it."""
 

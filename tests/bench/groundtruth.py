@@ -107,8 +107,8 @@ def is_main(what: What, piece: Piece) -> bool:
 
 
 def reach(burst: Burst, what: What, rate: Rate) -> tuple[int, int]:
-    """Return where a burst may be found, in ticks. What was ordered for a moment comes late; what a call brought about
-    was over when the call returned."""
+    """Return where a burst may be found, in ticks. A burst that was ordered for a moment comes late. A burst that a
+    call brought about was over when the call returned."""
     late = EDGE_NS
     if what.length == "measured":
         late = LATE_NS if burst.taken_ns >= burst.length_ns else 0
@@ -141,8 +141,8 @@ def _within_ticks(piece: Piece, low: int, high: int) -> int:
 
 
 def _beside(mine: Sequence[Piece], pieces: Sequence[Piece], since: int) -> int:
-    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it. What began before
-    ``since``, when the burst was not ordered yet, is not its."""
+    """Ticks without an event that touch a burst's pieces: the sampler felt them together with it. A tick that began
+    before ``since``, when the burst was not ordered yet, does not belong to the burst."""
     edges = {piece.start for piece in mine} | {piece.end for piece in mine}
     return sum(
         piece.ticks
@@ -204,8 +204,8 @@ def _match_block(
 
 
 def interruptions(block: ExplainedBlock, cpu: int, tid: int, over_ns: int) -> list[tuple[int, int]]:
-    """Times, longer than ``over_ns``, in which by the trace a CPU did not run thread ``tid``. What reaches over the
-    block's edge is left out, as is what the trace does not know."""
+    """Times, longer than ``over_ns``, in which by the trace a CPU did not run thread ``tid``. Times that reach over the
+    block's edge are left out, and so are times that the trace does not know."""
     timeline = block.timeline
     track = timeline.cpus.get(cpu)
     found: list[tuple[int, int]] = []

@@ -179,7 +179,7 @@ def _percent(part: int, of: int) -> str:
 
 
 def figures_of(case: Case, seen: Tally) -> list[Figure]:
-    """Return the figures of a case. What is missed stands against what the goal lets be missed."""
+    """Return the figures of a case. The share of missed settings stands beside the share that the goal allows."""
     claimed = _percent(seen.false, seen.hosts)
     without = 100 - 100 * seen.covered / seen.of
     made = [

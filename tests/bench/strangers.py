@@ -3,7 +3,7 @@
 Four programs, where they are installed (nothing is installed here): a Redis server under its own benchmark, a JVM that
 searches prime numbers (``keytool``), ``stress-ng --cpu 1``, and ``sox`` that makes a sound. Each is pinned to one CPU
 and held up there in five ways: a task that takes 4 ms at a time, one that takes 0.3 ms, a real-time task, SIGSTOP, a
-CPU quota. What is planted is told by the thief's own CPU clock, our own clock, or the group's counter. The figure is
+CPU quota. The planted time is read from the thief's own CPU clock, our own clock, or the group's counter. The figure is
 the share of it that the report does not have under its kind and name, for the thread that ran most before.
 """
 

@@ -94,7 +94,7 @@ class NullPlan:
         return 2 * (chunk % (self.comparisons // 2)) + first
 
     def comparisons_planned(self) -> tuple[Same, ...]:
-        """Near ones first. Which side of a round is called "with" is drawn as a proof draws it."""
+        """Near ones first. The side of a round that is called "with" is drawn as a proof draws it."""
         found = []
         for number in range(self.comparisons):
             begins = number * self._chunk

@@ -102,7 +102,8 @@ def line_of(taken: Taken) -> bytes:
 
 
 class Writer:
-    """Appends lines, each on the disk before the next run begins. What a kill left of a line is cut off first."""
+    """Appends lines, each on the disk before the next run begins. A part of a line that a kill left behind is cut off
+    first."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,7 @@ def test_the_host_is_restored_before_the_next_turn_however_the_last_turn_ends(
 
 
 def test_a_waiting_agent_ends_an_agent_that_hangs(tree: Path, people: People) -> None:
-    """Whatever holds it up: here it is stopped, as no student can."""
+    """The cause of the hanging does not matter: here the agent is stopped, as no student can."""
     before = contents(tree)
     first, second = people.student("grace", "turn_s=0.3"), people.student("alan", "grace=0.5")
     first.take()

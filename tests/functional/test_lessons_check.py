@@ -421,7 +421,7 @@ def test_a_draft_is_named_and_not_checked(tmp_path: Path) -> None:
 def test_a_value_that_is_asked_for_is_settled_once_it_stands(
     tunables: tuple[str, ...], stock: tuple[str, dict[str, bool]], tuned: tuple[str, dict[str, bool]]
 ) -> None:
-    """Whatever the tunable itself thinks better: the lesson asks for its own value."""
+    """The lesson asks for its own value, even if the tunable itself finds another one better."""
     chapter = dataclasses.replace(load_course().chapters[0], changes="tunables", tunables=tunables)
     for name, (state, settled) in (("lab-stock", stock), ("lab-tuned", tuned)):
         seen = look_at_settings(HostRoot(folder_of(name)), chapter)

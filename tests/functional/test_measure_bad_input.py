@@ -1,6 +1,6 @@
 """Measuring for real, badly: CPUs that are not there, full disks, signals and kill -9. One sentence each, nothing lost.
 
-What needs no child (limits, contradictions, CPUs that are offline) is tested on made-up hosts in
+Cases that need no child (limits, contradictions, CPUs that are offline) are tested on made-up hosts in
 ``tests/unit/test_bench_placement.py`` and ``tests/unit/test_flow_request.py``.
 """
 

@@ -45,7 +45,8 @@ KEYS: dict[StepName, tuple[str, ...]] = {
     "explain": ("tab", "u"),
 }
 """The further keys pressed at a step: those that turn its page, and those that measure, wake a thief, choose CPUs or
-give back if there is any such thing to do. What each key does on a recorded host is in ``test_recorded_host``."""
+give back if there is any such thing to do. The effect of each key on a recorded host is tested in
+``test_recorded_host``."""
 
 ANSWERS = {
     "m": re.escape(f"{NOTHING_MEASURED}."),
@@ -281,7 +282,7 @@ async def test_each_chapter_with_a_guess_and_the_other_keys(
 
 
 async def other_keys(pilot: Pilot[None], app: WorkshopApp) -> None:
-    """Whatever they show is marked as recorded, and none of them leaves the step; b does, and Enter comes back."""
+    """All that they show is marked as recorded, and none of them leaves the step; b does, and Enter comes back."""
     screen = chapter_of(app)
     step, before = screen.step, screen.walk.chapter.steps.index(screen.step) - 1
     answer = ""

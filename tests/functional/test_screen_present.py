@@ -142,7 +142,8 @@ def test_without_an_instructors_place_it_says_how_to_name_one() -> None:
 
 
 def test_the_curve_before_the_change_is_a_run_from_before_the_change() -> None:
-    """Whatever was posted first: of a chapter that was begun again only the second measurement may be left."""
+    """The order of the posts does not matter: of a chapter that was begun again only the second measurement may be
+    left."""
     made = board(3)
     changed = replace(madeboard.run("late"), slot="again", at="2026-01-01T12:00:00Z")
     runs = ((changed, madeboard.run("r0")), (changed,), (madeboard.run("r2"),))

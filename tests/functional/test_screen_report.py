@@ -45,7 +45,7 @@ def measured(*chapters: str) -> FakeWorkshop:
 
 
 def of_made_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is reported, it is the made report with everything in it and hostile names."""
+    """Report the made report, which has everything in it and hostile names, in the place of each session."""
     monkeypatch.setattr(draft, "prepare_report", lambda *_, **__: None)
     monkeypatch.setattr(draft, "build_report", lambda subject: rich())
 

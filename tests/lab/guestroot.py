@@ -1,9 +1,9 @@
 """The programs of a guest with another processor than this host's: Python, what it needs, and busybox for the rest.
 
-``fetch`` unpacks Debian's packages of that architecture into the cache; nothing of them is installed. What measuring
-needs besides is built here by a cross compiler: the one compiled module that Debian does not have, when the tree is
-fetched, and the project's native core, whenever its sources have changed (``native``). ``find`` looks, and never
-downloads.
+``fetch`` unpacks Debian's packages of that architecture into the cache; nothing of them is installed. The other files
+that measuring needs are built here by a cross compiler: the one compiled module that Debian does not have, when the
+tree is fetched, and the project's native core, whenever its sources have changed (``native``). ``find`` looks, and
+never downloads.
 """
 
 from __future__ import annotations

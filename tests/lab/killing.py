@@ -169,8 +169,8 @@ def drawn(seed: str, number: int, apply: int, restore: int) -> list[tuple[str, i
 
 def main(cpus: str, points: str, *words: str) -> None:
     """Print a JSON object: how many steps an apply of ``words`` (none: all that status would improve) takes, and for
-    each moment what was wrong after the restore. What was wrong once is forgotten, and the baseline of the next
-    moment, so that each one answers for itself."""
+    each moment what was wrong after the restore. A difference that was found once is forgotten and belongs to the next
+    moment's baseline, so that each moment is judged alone."""
     number, _, seed = points.partition(":")
     chosen = words or wanted(cpus)
     before = watched_tree()

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Machine(machine.Machine):
-    """One lab machine. Whatever happens, ``close`` (or the end of the test run) ends QEMU."""
+    """One lab machine. QEMU always ends with ``close``, or with the test run."""
 
     def __init__(self, options: MachineOptions, cache: Path) -> None:
         # QEMU saves no machine with an nvme, so those of practice have none.
@@ -50,7 +50,8 @@ class Machine(machine.Machine):
         shutil.rmtree(self.work, ignore_errors=True)
 
     def power_cut(self) -> None:
-        """Take the power away now. What the guest had not synced to its disk is gone, what it had synced is there."""
+        """Take the power away now. Data that the guest had not synced to its disk is gone; data that it had synced is
+        there."""
         self._off()
 
     def workshop(self, *arguments: str, user: str = "root", check: bool = False, **options: Any) -> Done:

@@ -8,7 +8,7 @@ cut, and it measures. The results lie in a JSON file in the cache, with all that
 ``machines.json`` here, and makes of that the table in docs/safety.md; a later run goes on from there. A row is in the
 table only where it was seen with the product's code as it stands now.
 
-What fails is told in its cell, and does not stop the others. Exit code 1: a cell was not as it has to be.
+A failure is told in its cell, and does not stop the others. Exit code 1: a cell was not as it has to be.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ CUTS = 8
 
 
 def check(machine: Machine, hot: str, *words: str) -> None:
-    """Applied, every word of it; given back, all of it; and a second restore finds nothing. What is refused was made
-    impossible by nothing that this plan did itself."""
+    """Applied, every word of it; given back, all of it; and a second restore finds nothing. A write that is refused was
+    made impossible by nothing that this plan did itself."""
     row = matrix.apply_and_restore(machine, hot, list(words))
     assert matrix.faults(row) == []
     own = ("but the plan was made for", "no longer there", "jitter-workshop")

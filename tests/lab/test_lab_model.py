@@ -1,7 +1,7 @@
 """The model of a kernel against real ones: the same writes, and after each of them the same masks, sets and refusals.
 
-What ``tests/modelkernel.py`` says of CPUs that come and go, of partitions and sets, and of affinities is what the
-property tests of apply and restore stand on.
+The property tests of apply and restore stand on the rules of ``tests/modelkernel.py`` for CPUs that come and go, for
+partitions and sets, and for affinities.
 """
 
 from __future__ import annotations

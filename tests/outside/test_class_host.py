@@ -349,7 +349,7 @@ def last_of(running: subprocess.Popen[str]) -> int:
 
 @pytest.mark.parametrize("module", ["agent", "classroom"])
 def test_a_student_has_four_connections_also_by_sudo(module: str, host: OwnRoot) -> None:
-    """Whatever they hand over: a socket does not make a connection one that was counted already."""
+    """Count each connection of a student, also one whose input is a socket that the student made."""
     assert host.run("sh", "-c", "id alan || useradd -m -G jitterlab alan").returncode == 0
     running: list[subprocess.Popen[str]] = []
     try:

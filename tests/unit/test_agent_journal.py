@@ -1,6 +1,7 @@
 """Root's journal on the disk: announced before it is written, whole after a cut, and believed only where it is root's.
 
-What a cut may leave is enumerated by ``tests.powercuts``; these are the journal's own promises, without a host.
+The states that a cut may leave are enumerated by ``tests.powercuts``; these are the journal's own promises, without a
+host.
 """
 
 from __future__ import annotations

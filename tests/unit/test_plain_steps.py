@@ -1,4 +1,5 @@
-"""Test the steps of a chapter as the plain path has them. What each step prints is in ``tests/functional``."""
+"""Test the steps of a chapter as the plain path has them. The lines that each step prints are tested in
+``tests/functional``."""
 
 from __future__ import annotations
 

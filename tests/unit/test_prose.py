@@ -1,6 +1,6 @@
 """Lint finds the sentences that a test of a whole program asserts, takes no data for a sentence, and finds a docstring
-that names an error without its condition, a docstring, a comment or a sentence that begins with a question word, and a
-test's name that is a riddle."""
+that names an error without its condition, a docstring or a comment that begins with a question word, a sentence whose
+subject is a clause, and a test's name that is a riddle."""
 
 from __future__ import annotations
 
@@ -195,6 +195,17 @@ def test_other_comments_and_texts_are_not(name: str, text: str, tmp_path: Path) 
 def test_a_clause_as_subject_is_found_in_a_document(said: str, tmp_path: Path) -> None:
     where = next(n for n, line in enumerate(said.split("\n"), 1) if "Wh" in line)
     assert questions(tmp_path / "one.md", said) == [where]
+
+
+@pytest.mark.parametrize("said", ["Read it. What is left is kept.", "Read it.\n\nWho rehearses sees it."])
+def test_a_clause_as_subject_is_found_in_a_docstring_and_a_note(said: str, tmp_path: Path) -> None:
+    where = [n for n, line in enumerate(said.split("\n"), 1) if "Wh" in line]
+    assert questions(tmp_path / "one.py", f'"""{said}"""\n') == where
+    assert questions(tmp_path / "one.py", f'a = 1\n"""{said}"""\n') == [n + 1 for n in where]
+
+
+def test_a_question_in_a_docstring_is_not_found(tmp_path: Path) -> None:
+    assert questions(tmp_path / "one.py", 'def a():\n    """Ask the host. What has it?"""\n') == []
 
 
 def test_a_clause_as_subject_is_found_in_a_lesson(tmp_path: Path) -> None:

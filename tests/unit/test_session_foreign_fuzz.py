@@ -1,4 +1,4 @@
-"""Whatever a file holds, it is read into something sound, or refused with a sentence."""
+"""Any file of another program is read into something sound, or refused with a sentence."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ PAIRS = tuple(itertools.permutations(("smt", "isolation", "hotplug", "kernel-thr
 
 
 def two_and_one_back(shape: Shape, first: str, then: str, hot: tuple[str, str], back: str) -> str:
-    """Apply two tunables, give one back, and then all. What was wrong, "" for nothing."""
+    """Apply two tunables, give one back, and then all. Return the fault, "" for none."""
     with world(shape) as made:
         before = made.kernel.snapshot()
         made.apply([first], hot[0])

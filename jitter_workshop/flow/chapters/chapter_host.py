@@ -37,7 +37,7 @@ _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "i
 
 
 class ChapterHost:
-    """Read the host, and plan, apply and restore the changes of one chapter. What was read is cached until a setting
+    """Read the host, and plan, apply and restore the changes of one chapter. Each reading is cached until a setting
     changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:

@@ -18,9 +18,9 @@ _RATIO = 10
 class HandCommands:
     """Detect which by-hand commands the learner has run during one visit of the step *explain*.
 
-    A detected command stays done until the learner leaves the chapter, even if its program ends. What the host already
-    had at the start of the visit does not count as done. During a run, the host is read only once, so that the reading
-    does not disturb the run.
+    A detected command stays done until the learner leaves the chapter, even if its program ends. A state that the host
+    already had at the start of the visit does not count as done. During a run, the host is read only once, so that the
+    reading does not disturb the run.
 
     - ``now``: returns the time of a clock in seconds.
     - ``measuring``: returns True during a run.
