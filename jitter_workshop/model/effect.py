@@ -117,6 +117,7 @@ class Effects:
     - ``strayed``: a sentence on settings that changed between the runs and are not the chapter's; "" if there are none.
     - ``stalled``: the difference in the time in stalls.
     - ``left_out``: the reason why percentiles are not compared; "" if they are.
+    - ``differences``: the differences of ``stats.effect.differences_by_figure``, the largest first.
     """
 
     lead: Effect | None
@@ -129,6 +130,7 @@ class Effects:
     strayed: str = ""
     stalled: Effect | None = None
     left_out: Uncompared = ""
+    differences: tuple[Effect, ...] = ()
 
     @property
     def direction(self) -> Direction:

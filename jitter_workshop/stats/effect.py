@@ -121,7 +121,11 @@ def effects_of_change(
         left_out = "waits"
 
     def told(lead: Effect | None, but: Effect | None) -> Effects:
-        return Effects(lead, but, nearest, shown, found.get(tail), _largest(risen), stalled=stalled, left_out=left_out)
+        apart = tuple(differences_by_figure(before, after, asked).values())
+        judged = found.get(tail)
+        return Effects(
+            lead, but, nearest, shown, judged, _largest(risen), stalled=stalled, left_out=left_out, differences=apart
+        )
 
     if lead is None:
         return told(None, None)
@@ -155,6 +159,27 @@ def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     return _effect(titled(figure_with_id(name), before.run), before, after, of_chapter=True)
 
 
+def differences_by_figure(before: KnownRun, after: KnownRun, asked: str | None = None) -> dict[str, Effect]:
+    """Return figure → how far two runs differ in it, the largest difference first.
+
+    The figures are all that can be the result of a change, p99, and the time in stalls. A difference that chance may
+    explain is among them, so the first one tells how far chance alone moves two runs that were made alike. Figures with
+    too few events or samples are left out, as in :func:`effects_of_change`, but not the percentile by which the runs
+    are judged. ``asked``: this percentile in a chapter.
+    """
+    workload = before.run.workload
+    judged = tail_of(workload, asked)
+    names = dict.fromkeys((judged, *_ALWAYS, "99", tail_of(workload)))
+    known = {name: _effect(FIGURES[name], before, after) for name in names}
+    if known[judged] is None and not readings_apart(before, after):
+        known[judged] = effect_on(judged, before, after)
+    found = {name: e for name, e in known.items() if e is not None}
+    stalled = effect_on("stalled", before, after)
+    if stalled is not None and not stalled.at_least and before.run.stalls.threshold_ns == after.run.stalls.threshold_ns:
+        found["stalled"] = stalled
+    return dict(sorted(found.items(), key=lambda item: -item[1].factor))
+
+
 def count_effects(
     before: KnownRun, after: KnownRun, shows: Shows | None = None, guessed: Iterable[str] = ()
 ) -> tuple[Effect, ...]:
@@ -175,12 +200,20 @@ def _counts(run: Run) -> list[Figure]:
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
-    """Return the cause whose count differs most between two runs that were made in the same way. The counts must differ
-    by the factor MOVED or more, and by more than chance explains. Such a difference shows that the host's state was not
-    the same in the two runs. Return None if no cause differs so much."""
+    """Return the cause whose count differs by the most events a second between two runs that were made in the same
+    way. The counts must differ by the factor MOVED or more, and by more than chance explains. Such a difference shows
+    that the host's state was not the same in the two runs. Return None if no cause differs so much."""
     sure = (one for one in _counts(before.run) if not _by_chance(one, before, after))
-    found = (_effect(one, before, after, of_chapter=True) for one in sure)
-    return _largest(e for e in found if e is not None and e.sort == "cause" and e.factor >= MOVED)
+    found = ((one, _effect(one, before, after, of_chapter=True)) for one in sure)
+    strange = [(one, e) for one, e in found if e is not None and e.sort == "cause" and e.factor >= MOVED]
+    _, most = max(strange, key=lambda pair: _events_apart(pair[0], before, after), default=(None, None))
+    return most
+
+
+def _events_apart(one: Figure, before: KnownRun, after: KnownRun) -> float:
+    """Return by how much a figure differs between two runs, in its own unit. Return 0 if a run does not have it."""
+    first, second = one.of(before), one.of(after)
+    return 0.0 if first is None or second is None else abs(first - second)
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import (
@@ -24,8 +25,10 @@ from jitter_workshop.presenter.runs.omission import warning
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import (
+    ALIKE,
     MOVED,
     count_effects,
+    differences_by_figure,
     effect_on,
     effects_of_change,
     readings_apart,
@@ -34,6 +37,7 @@ from jitter_workshop.stats.effect import (
 )
 from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, KnownRun
 from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, sent_share
+from jitter_workshop.stats.scale import times_told
 from tests import madeup
 
 
@@ -481,6 +485,78 @@ def test_runs_made_alike_on_a_host_that_was_not_alike_say_so() -> None:
     assert unlike(KnownRun(with_stalls(run(), 140, 9e6)), KnownRun(with_stalls(run(), 400, 9e6))) is None
 
 
+def test_the_strange_cause_is_the_one_with_the_most_events_apart() -> None:
+    """Of 0 → 1.4 and 189 → 1,806 events a second, the second pair says more, though its ratio is smaller."""
+
+    def counted(moved: int, faults: int) -> KnownRun:
+        threads = (ThreadRecord("accumulator", {"0": 1}, migrations=moved, minor_faults=faults),)
+        return KnownRun(dataclasses.replace(run(), threads=threads))
+
+    found = unlike(counted(0, 189), counted(14, 1_806))
+    assert found is not None
+    assert found.name == FIGURES["faults"].title
+    alone = unlike(counted(0, 189), counted(14, 190))
+    assert alone is not None
+    assert alone.name == FIGURES["migrations"].title
+
+
+def test_luck_is_as_large_as_the_largest_difference_that_could_be_an_effect() -> None:
+    """Stalls of 10 µs and more differ by more than the percentile by which the runs are judged."""
+
+    def made(short: int, p99: int) -> Run:
+        seen = run(tail=20_000, worst=30_000)
+        main = seen.main_summary
+        assert main is not None
+        summary = dataclasses.replace(main, percentiles={**main.percentiles, "99": p99})
+        rates = (StallRate(10_000, short, float(short), 5e6),)
+        stalls = dataclasses.replace(seen.stalls, rates=rates, stolen_ns_per_second=5e6)
+        return dataclasses.replace(seen, stalls=stalls, histograms={seen.main_histogram: summary})
+
+    first, second = made(293, 9_000), dataclasses.replace(made(1_630, 18_000), id="b")
+    found = between(first, second)
+    assert [(e.name, round(e.factor, 1)) for e in found.differences[:2]] == [
+        ("stalls of 10 µs and more", 5.6), ("p99", 2.0),
+    ]  # fmt: skip
+    told = " ".join(said(found, first, second, relation="alike").split())
+    assert told.endswith("The largest difference is stalls of 10 µs and more: 293 → 1,630 a second, a factor of 5.6.")
+    assert "stalls over 10 µs differ by 5.6×, p99 by 2×" in luck(first, second)
+    assert named_by_luck(first, second) >= {"stalls of 10 µs and more", "p99"}
+    # Of a single event, the next figure is told, too.
+    one = dataclasses.replace(second.histograms[second.main_histogram], max=900_000_000)
+    spike = dataclasses.replace(second, histograms={second.main_histogram: one})
+    told = " ".join(said(between(first, spike), first, spike, relation="alike").split())
+    assert "a factor of 30,000 (one event), then stalls of 10 µs and more: 293 → 1,630 a second" in told
+    # No stall in one of the runs: the true factor is not known, and it is not that of no time at all.
+    none = dataclasses.replace(first.stalls, rates=(StallRate(10_000, 0, 0.0, 0.0),), stolen_ns_per_second=0.0)
+    gone = dataclasses.replace(first, stalls=none)
+    assert "stalled" not in differences_by_figure(KnownRun(first), KnownRun(gone))
+    assert "stalls over 10 µs differ by at least 293×" in luck(first, gone)
+
+
+VALUES = st.tuples(*[st.integers(50, 50_000_000)] * 4).map(sorted)
+
+
+@given(VALUES, VALUES, st.integers(0, 2_000), st.integers(0, 2_000))
+def test_no_effect_is_larger_than_the_luck_of_the_same_two_runs(
+    first: list[int], second: list[int], few: int, more: int
+) -> None:
+    made = []
+    for values, stalled in ((first, few), (second, more)):
+        p50, p90, tail, worst = values
+        made.append(with_stalls(run(p50, p90, tail, worst), stalled, 1e6))
+    before, after = KnownRun(made[0]), KnownRun(dataclasses.replace(made[1], id="b"))
+    for asked in (None, "99.99"):
+        found = effects_of_change(before, after, asked=asked)
+        largest = found.differences[0]
+        assert [e.factor for e in found.differences] == sorted((e.factor for e in found.differences), reverse=True)
+        for e in (found.lead, found.but, found.nearest, found.tail, found.stalls, effect_on("99", before, after)):
+            assert e is None or e.factor <= largest.factor
+        told = luck(before.run, after.run, asked)
+        if largest.factor >= ALIKE:
+            assert times_told(largest.factor) in told
+        assert named_by_luck(before.run, after.run, asked) >= {largest.name}
+
+
 def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_compared() -> None:
     quiet, noisy = with_stalls(run(p50=900), 140, 9e6), with_stalls(run(), 300, 9e6)
     found = between(quiet, noisy)
@@ -613,7 +689,7 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
     # A proof's verdict stays, and so does the sentence if no figure is left to be told.
     proven = effect.result_of_two_runs(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
     assert written(proven.caveats) == "p90 is lower.\n"
-    without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=())
+    without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=(), differences=())
     assert (
         written(effect.result_of_two_runs(without, both, "strayed", 200).lines)
         == "Between the runs isolation changed.\n"

@@ -39,7 +39,8 @@ class ChapterComparison:
         first, second = self._runs.run_in("measure"), self._runs.run_in("again")
         if first is None or second is None:
             return None
-        view = compare_runs(first, second, from_due_time=self._runs.from_due_time)
+        asked = self._chapter.judged_percentile
+        view = compare_runs(first, second, from_due_time=self._runs.from_due_time, asked=asked)
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)

@@ -6,14 +6,15 @@ import textwrap
 from collections.abc import Mapping
 
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.effect import Relation
+from jitter_workshop.model.effect import Effect, Relation
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import ALIKE, tail_of
-from jitter_workshop.stats.figures import INTENDED
+from jitter_workshop.stats.effect import ALIKE, differences_by_figure, tail_of
+from jitter_workshop.stats.figures import INTENDED, KnownRun
+from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import ratio_text
 
 _HOST_FACTS = (
@@ -31,16 +32,16 @@ _HOST_FACTS = (
 _LINES, _COLUMNS = 3, 76
 
 
-def compare_runs(a: Run, b: Run, *, from_due_time: bool = False) -> CompareView:
+def compare_runs(a: Run, b: Run, *, from_due_time: bool = False, asked: str | None = None) -> CompareView:
     """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison says
     how much chance alone changed the figures. ``from_due_time``: True to compare latencies from the due time, if both
-    runs have them."""
+    runs have them. ``asked``: the percentile by which the chapter judges."""
     from jitter_workshop.stats.comparison import compare
 
     due = from_due_time and all(INTENDED in run.histograms for run in (a, b))
     comparison = compare(a, b, INTENDED if due else a.main_histogram)
     found = relation(a, b)
-    return CompareView(comparison, luck(a, b) if found == "alike" else comparison.text, found)
+    return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
 
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
@@ -128,70 +129,58 @@ def same_state(a: Run, b: Run) -> bool:
     return not hunted and UNSTEADY not in b.notes and state(a) == state(b)
 
 
-STALLS = "stalls of 100 µs and more"
-"""The row of the table of counts that has the stalls of :func:`luck`."""
+_WORDS = {"50": "the median", "max": "the maximum"}
 
 
-def luck(a: Run, b: Run) -> str:
-    """Return the headline for two runs that were made in the same way. The headline gives the differences in median,
-    tail, stalls and time in stalls, the largest difference first."""
+def luck(a: Run, b: Run, asked: str | None = None) -> str:
+    """Return the headline for two runs that were made in the same way. The headline gives the differences of
+    :func:`jitter_workshop.stats.effect.differences_by_figure`, the largest difference first. ``asked``: the percentile
+    by which the chapter judges."""
+    text, _ = _told_of_luck(a, b, asked)
+    return text
+
+
+def named_by_luck(a: Run, b: Run, asked: str | None = None) -> set[str]:
+    """Return the titles of the figures that the headline of :func:`luck` names."""
+    _, names = _told_of_luck(a, b, asked)
+    return names
+
+
+def _told_of_luck(a: Run, b: Run, asked: str | None) -> tuple[str, set[str]]:
+    """Return the headline of :func:`luck`, and the titles of the figures in it. A smaller difference is left out if the
+    headline would be too long, but never the percentile by which the runs are judged."""
     others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
     start = f"The difference is luck{others}: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):
-        return f"{start}their times mean nothing, because the machine is emulated."
-    tail = tail_of(a.workload)
-    found = [
-        (f"p{tail}", _apart(a, b, tail)),
-        ("stalls over 100 µs", _ratio(*_common_stall_rate(a, b))),
-        ("the median", _apart(a, b, "50")),
-        ("time in stalls", _stalled_apart(a, b)),
-    ]
-    known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
+        return f"{start}their times mean nothing, because the machine is emulated.", set()
+    tail, known = tail_of(a.workload, asked), list(differences_by_figure(KnownRun(a), KnownRun(b), asked).items())
     if not known:
-        return start + "the runs are too short to show how much they differ."
-    said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
+        return f"{start}the runs are too short to show how much they differ.", set()
+    said = [known[0], *(f for f in known[1:] if f[1].factor >= ALIKE or f[0] == tail)]
     while True:
         text = f"{start}{_differ(said)}. A change with a smaller effect may be luck."
-        if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
-            return text
-        said.pop()
+        shorter = next((one for one in reversed(said[1:]) if one[0] != tail), None)
+        if shorter is None or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
+            return text, {one.name for _, one in said}
+        said.remove(shorter)
 
 
-def _differ(said: list[tuple[str, float]]) -> str:
-    (first, ratio), *others = said
-    verb = "differ" if first.startswith("stalls") else "differs"
-    parts = [f"{first} {verb} by {_times(ratio)}", *(f"{what} by {_times(ratio)}" for what, ratio in others)]
+def _differ(said: list[tuple[str, Effect]]) -> str:
+    (name, first), *others = said
+    verb = "differ" if first.sort == "stalls" else "differs"
+    parts = [f"{_called(name, first)} {verb} by {_times(first)}"]
+    parts += [f"{_called(name, one)} by {_times(one)}" for name, one in others]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _apart(a: Run, b: Run, percentile: str) -> float | None:
-    """Return the ratio of a percentile in two runs, at least 1. Return 1 if the clock cannot distinguish the two
-    values, None if a value is not known."""
-    x, y = a.percentile(percentile), b.percentile(percentile)
-    if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
-        return 1.0
-    return _ratio(x, y)
+def _called(name: str, one: Effect) -> str:
+    """Return the words for a figure in the headline. ``name``: its id."""
+    if one.sort == "stalls":
+        return one.name.replace("stalls of ", "stalls over ").removesuffix(" and more")
+    return one.name if one.name.endswith(WITH_WAITS) else _WORDS.get(name, one.name)
 
 
-def _stalled_apart(a: Run, b: Run) -> float | None:
-    if a.stalls.threshold_ns != b.stalls.threshold_ns:
-        return None
-    return _ratio(a.stalls.stolen_ns_per_second, b.stalls.stolen_ns_per_second)
-
-
-def _common_stall_rate(a: Run, b: Run) -> tuple[float | None, float | None]:
-    def rate(run: Run) -> float | None:
-        # With fewer than ten stalls in a run, the ratio is mere chance.
-        return next((r.per_second for r in run.stalls.rates if r.threshold_ns == 100_000 and r.count >= 10), None)
-
-    return rate(a), rate(b)
-
-
-def _ratio(a: float | None, b: float | None) -> float | None:
-    if not a or not b:
-        return None
-    return max(a / b, b / a)
-
-
-def _times(ratio: float) -> str:
-    return "less than 5 %" if ratio < ALIKE else ratio_text(ratio)
+def _times(one: Effect) -> str:
+    if one.factor < ALIKE:
+        return "less than 5 %"
+    return f"{'at least ' if one.at_least else ''}{ratio_text(one.factor)}"

@@ -518,14 +518,12 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
+    if relation in ("alike", "strayed"):
+        shown = next(iter(found.differences), shown)
     if relation == "strayed" and any(HUNTED in seen.run.notes for seen in runs):
         return Text.assemble((found.strayed, "bold accent"), (f" {_NOT_OF_THE_NOISE}{_AGAIN}", "text"))
     if relation == "strayed":
-        told = (
-            f" So neither run is better or worse. The largest difference is {apart(shown)}."
-            if shown is not None
-            else ""
-        )
+        told = f" So neither run is better or worse. {_largest_difference(shown, found)}" if shown is not None else ""
         return Text.assemble((found.strayed, "bold accent"), (told, "text"))
     if relation == "hunted":
         stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
@@ -555,9 +553,19 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
             f" by a factor of 2: {describe_effect(shown)}.{f' {left_out}' if left_out else ''}",
         )
     none = "No figure that can be compared differs." if left_out else "No figure differs."
-    told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else none
+    told = _largest_difference(shown, found) if shown.factor > 1.0 else none
     told = f"{told} {left_out}".rstrip()
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+
+
+def _largest_difference(shown: Effect, found: Effects) -> str:
+    """Return a sentence on the largest difference of two runs. If it is that of a single event, the sentence also tells
+    the largest one of the other figures."""
+    told = f"The largest difference is {apart(shown)}"
+    other = next((one for one in found.differences if not one.one_event), None)
+    if not shown.one_event or other is None or other.factor < ALIKE:
+        return f"{told}."
+    return f"{told}{_doubt(shown)}, then {apart(other)}."
 
 
 def _none_moved(found: Effects) -> str:

@@ -16,7 +16,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.measuring.comparing import STALLS, luck
+from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
@@ -1244,9 +1244,11 @@ class Compare(Step):
     def _named(self) -> set[str]:
         """Return the names of the counts that explain the result. The table shows these counts first if there is little
         room."""
-        if self._relation == "alike":
-            other = unlike(*self._both) if self._both is not None else None
-            return {STALLS, *([other.name] if other is not None else [])}
+        if self._relation == "alike" and self._both is not None:
+            first, second = self._both
+            other = unlike(first, second)
+            named = named_by_luck(first.run, second.run, self.page.asked)
+            return named | ({other.name} if other is not None else set())
         found = self._effects if self._compared is not None else None
         return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
 
@@ -1301,7 +1303,7 @@ class Compare(Step):
         first, second = both
         if relation == "alike" and first.run.id != second.run.id:
             alike = KnownRun(first.run), KnownRun(second.run)
-            said, why = luck(first.run, second.run), effect.against_each_other(alike, self.page.asked)
+            said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
             return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
         notes, both_ways = self._notes(width), "" if self._short else self.walk.noise.both_ways()
