@@ -164,6 +164,24 @@ async def test_a_small_screen_cuts_a_result_behind_a_whole_word(monkeypatch: pyt
         assert "changed … (t: more)" in text_of(app)
 
 
+async def test_the_curves_of_2015_are_read_at_the_percentile_of_the_ring() -> None:
+    """The chapter on the governor measures spin, whose usual percentile would be the maximum of these curves."""
+    app = WorkshopApp(open_workshop(recorded_host("lab-stock").root, course=builtin_course()), "governor")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        for step in screen.walk.chapter.steps[1:7]:
+            screen.walk.go(step)
+        screen.enter_step()
+        screen.redraw()
+        await settled(pilot)
+        assert screen.step == "compare"
+        assert "p99.9 8.13 ms" in text_of(app)
+        await pilot.press("t")
+        await settled(pilot)
+        assert "judged by" not in screen.sheet("#data-sheet").plain()
+
+
 @pytest.mark.parametrize("size", [(120, 36), (160, 48)])
 async def test_an_example_of_a_trace_keeps_its_rows_beside_the_causes(size: tuple[int, int]) -> None:
     """At 120 columns the lesson's usual column has 34, and rows of this example have 42."""

@@ -238,7 +238,9 @@ def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(work
     assert both is not None
     counts = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
     assert [one.name for one in counts[:2]] == ["fastest block ÷ slowest block", "frequency of the hot CPU"]
-    told = plain(effect.two_run_table(counts, 80, effect.origin_of(both[0]), "alike"))
+    causes = walk.comparison.recorded_effects().causes
+    told = plain(effect.two_run_table(counts, 80, effect.origin_of(both[0]), "alike", causes))
+    assert told.index("fastest block") < told.index("TIME BY CAUSE, A SECOND") < told.index("COUNTS, A SECOND")
     assert told.startswith("RECORDED THE CHAPTER'S FIGURES")
     assert workshop.walk("isolation").runs.guessed_figures == ()
     assert workshop.walk("ack-intervals").runs.guessed_figures == ()

@@ -675,6 +675,9 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
     return _of_a_second(max(ns)), _of_a_second(whole)
 
 
+_BY_CAUSE = "TIME BY CAUSE, A SECOND"
+
+
 def two_run_table(
     found: Sequence[Effect],
     width: int,
@@ -685,7 +688,7 @@ def two_run_table(
     undecided: bool = False,
     runs: Sequence[KnownRun] = (),
 ) -> Lines:
-    """Return a table of two runs. Its rows are the times of the causes, the chapter's figure, and the counts. Times and
+    """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
     are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times are
     shown; () for no times. The load that the chapter made has the sign OWN_SIGN. ``undecided``: True if a proof of the
@@ -699,7 +702,7 @@ def two_run_table(
     rows, styles = list[list[str]](), list[str]()
 
     def head(title: str) -> None:
-        of_causes = not rows and any(one.own_load for one in causes)
+        of_causes = title == _BY_CAUSE and any(one.own_load for one in causes)
         rows.append(
             [
                 f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}",
@@ -709,25 +712,28 @@ def two_run_table(
         )
         styles.append("dim")
 
+    def rows_of(effects: Sequence[Effect]) -> None:
+        for e in effects:
+            absent = which[1 if e.values[1].split()[0] == "0" else 0]
+            told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
+            rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
+            styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+
+    # A chapter may be about a latency or a frequency, which is no count.
+    rates = [e for e in found if e.values[1].endswith(" a second")]
+    if others := [e for e in found if e not in rates]:
+        head(f"THE CHAPTER'S FIGURE{'S' if len(others) > 1 else ''}")
+        rows_of(others)
     if causes:
-        head("TIME BY CAUSE, A SECOND")
+        head(_BY_CAUSE)
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
         sign = f" {OWN_SIGN}" if cause.own_load else ""
         rows.append([f"{cause.label}{sign}", *_both(cause), _times_in_time(cause, factor, which)])
         styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
-    # A chapter may be about a latency or a frequency, which is no count.
-    rates = [e for e in found if e.values[1].endswith(" a second")]
-    others = [e for e in found if e not in rates]
-    for e in (*others, *rates):
-        if others and e is others[0]:
-            head(f"THE CHAPTER'S FIGURE{'S' if len(others) > 1 else ''}")
-        if rates and e is rates[0]:
-            head("COUNTS, A SECOND")
-        absent = which[1 if e.values[1].split()[0] == "0" else 0]
-        told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
-        rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-        styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+    if rates:
+        head("COUNTS, A SECOND")
+        rows_of(rates)
     lines = table_lines(rows, width, right=(1, 2))
     for line, style in zip(lines, styles, strict=True):
         if style:

@@ -1358,7 +1358,7 @@ class Compare(Step):
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
-        if self.walk.host.rehearsed:
+        if self.walk.host.rehearsed and self.walk.chapter.changes != "nothing":
             # Of two recordings the settings are what was compared.
             parts.reverse()
         if self._relation == "changed" and self._both is not None and self._cured is None:
