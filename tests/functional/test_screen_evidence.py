@@ -73,6 +73,7 @@ async def test_a_run_shows_the_causes_of_its_stalls(size: tuple[int, int]) -> No
         await settled(pilot)
         text = text_of(app)
         assert "Who took the time · traced" in text
+        assert size[0] < 80 or " g words " in text.splitlines()[-1]
         assert "2 stalls over 1 µs" in text
         assert "task evil[red]" in text
         assert "20 µs" in text

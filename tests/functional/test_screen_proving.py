@@ -368,7 +368,7 @@ async def test_the_keys_of_each_page_are_whole(monkeypatch: pytest.MonkeyPatch, 
         await pilot.press("enter")
         await settled(pilot)
         shown = dict(app.screen.query_one(KeyBar).shown)
-        assert {"proving.again", "proving.copy", "proving.close"} <= set(shown)
+        assert {"proving.again", "proving.copy", "app.glossary", "proving.close"} <= set(shown)
         await pilot.press("y")
         assert app.clipboard.startswith("Proven: stalls over 100 µs")
         await pilot.press("pagedown", "pageup", "down", "up")

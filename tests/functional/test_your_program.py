@@ -78,8 +78,8 @@ async def test_a_command_of_ones_own_is_typed_observed_and_looked_at(size: tuple
         assert programs in said
         walk = chapter_of(app).walk
         assert walk.program.work.words == SAMPLES[1].words
-        await press(pilot, "slash", "'", "x", "enter")
-        assert isinstance(app.screen, CommandPage)
+        await press(pilot, "slash", "'", "g", "enter")
+        assert isinstance(app.screen, CommandPage), "in a command g is a letter"
         assert "close each quote" in " ".join(text_of(app).split())
         await press(pilot, "escape", "slash", *QUICK.replace("us'", "us [red]'"), "enter")
         assert walk.program.work.words[1:] == ("-c", "print('p99=7 us [red]')")

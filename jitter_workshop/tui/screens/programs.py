@@ -65,6 +65,7 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
             *((("programs.go", ""),) if self._shown else ()),
             ("programs.type", ""),
             ("programs.again", ""),
+            ("app.glossary", ""),
             ("app.help", ""),
             ("programs.close", "all processes" if self._typed else ""),
         )

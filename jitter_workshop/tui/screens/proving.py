@@ -267,12 +267,13 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             return (("proving.close", "stop waiting" if self.under_way.waiting else "stop…"),)
         if self.frame.at_work:
             return ()
+        always: tuple[Shown, ...] = (("app.glossary", ""), ("app.help", ""), ("proving.close", ""))
         if self._page == "verdict":
             more = "more rounds" if words.asked_for(self.proof) else "prove again"
-            return (("proving.again", more), ("proving.copy", ""), ("app.help", ""), ("proving.close", ""))
+            return (("proving.again", more), ("proving.copy", ""), *always)
         if self._planned is None:
-            return (("app.help", ""), ("proving.close", ""))
-        return (("proving.enter", ""), ("proving.number", ""), ("app.help", ""), ("proving.close", ""))
+            return always
+        return (("proving.enter", ""), ("proving.number", ""), *always)
 
     @property
     def _choices(self) -> tuple[int, ...]:
