@@ -164,7 +164,7 @@ def rehearse():
     # Again and again: what ends a program that hangs may hang, too.
     signal.setitimer(signal.ITIMER_REAL, REHEARSAL_S, 5)
     try:
-        importlib.import_module(f"{PROGRAM}.commands.workshop").rehearse()
+        importlib.import_module(f"{PROGRAM}.commands.workshop").load_before_fork()
     except Exception:
         traceback.print_exc()
     finally:
@@ -232,7 +232,9 @@ class Server:
         self.tell(ready=os.uname().release)
         while self.going:
             for key, _ in self.selector.select():
-                key.data()
+                # An earlier call of this round may have closed the descriptor.
+                if self.selector.get_map().get(key.fileobj) is key:
+                    key.data()
 
     def watch(self, descriptor, events, call):
         """Call ``call`` whenever the descriptor is ready for ``events``; 0: stop watching the descriptor."""

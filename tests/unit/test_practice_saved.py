@@ -7,9 +7,11 @@ import base64
 import errno
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -228,14 +230,17 @@ class _Server:
     """The guest's server in a process of this host, on one end of a stream."""
 
     def __init__(self, tmp_path: Path) -> None:
+        self.errors = tmp_path / "server.err"
         self.stream, end = socket.socketpair()
         self.stream.settimeout(60)
         places = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("STATE", "CACHE", "CONFIG")}
-        self.child = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(assets() / "practice" / "server.py"), str(end.fileno())],
-            pass_fds=[end.fileno()],
-            env={**os.environ, **places},
-        )
+        with self.errors.open("wb") as errors:
+            self.child = subprocess.Popen(
+                [sys.executable, "-c", SERVER, str(assets() / "practice" / "server.py"), str(end.fileno())],
+                pass_fds=[end.fileno()],
+                env={**os.environ, **places},
+                stderr=errors,
+            )
         end.close()
         self.lines = self.stream.makefile("rb")
         assert "ready" in json.loads(self.lines.readline())
@@ -247,8 +252,14 @@ class _Server:
 
     def run(self, argv: list[str], **more: Any) -> tuple[int, bytes, bytes]:
         """The code, stdout and stderr of a program."""
+        return self.rest(self.start(argv, **more))
+
+    def start(self, argv: list[str], **more: Any) -> dict[str, Any]:
         env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "MARK": "x"}
-        told = self.ask(id=7, start=argv, cwd="/", env=env, **more)
+        return self.ask(id=7, start=argv, cwd="/", env=env, **more)
+
+    def rest(self, told: dict[str, Any]) -> tuple[int, bytes, bytes]:
+        """Return the code, stdout and stderr of a program of which ``told`` is the first answer."""
         out = {"out": b"", "err": b""}
         while "code" not in told:
             for name in out.keys() & told.keys():
@@ -284,3 +295,38 @@ def test_a_fork_of_the_server_is_the_program(tmp_path: Path) -> None:
         assert json.loads(server.lines.readline())["os_error"][0] == errno.ENOENT
     finally:
         server.close()
+    assert server.errors.read_text() == "", "what each fork would do was not done in advance"
+
+
+OUTLIVED = """
+until [ -e "$0/go" ]; do sleep 0.01; done
+{ until [ -e "$0/say" ]; do sleep 0.01; done; echo late; : >"$0/said"; } &
+"""
+
+
+def test_output_that_comes_behind_the_end_of_its_program_does_not_end_the_server(tmp_path: Path) -> None:
+    """The stopped server sees the end of the program first, and in the same call the output of the program's child."""
+    server = _Server(tmp_path)
+    try:
+        told = server.start(["sh", "-c", OUTLIVED, str(tmp_path)])
+        server.child.send_signal(signal.SIGSTOP)
+        try:
+            (tmp_path / "go").touch()
+            stat = Path(f"/proc/{told['pid']}/stat")
+            wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
+            (tmp_path / "say").touch()
+            wait_until((tmp_path / "said").exists)
+        finally:
+            server.child.send_signal(signal.SIGCONT)
+        assert server.rest(told) == (0, b"late\n", b"")
+        assert server.ask(id=8, ping=True) == {"id": 8, "result": None}
+    finally:
+        server.close()
+    assert server.errors.read_text() == ""
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
