@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from xml.etree import ElementTree
@@ -44,6 +45,16 @@ def test_a_hostile_label_is_text() -> None:
     assert "<script" not in text
     assert "\x1b" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in text
+
+
+def test_recorded_curves_of_a_chapter_have_the_colours_of_before_and_after() -> None:
+    pair = [curve(label, [100, 200], origin="recorded") for label in ("first", "second")]
+    told = [dataclasses.replace(pair[0], role="before"), dataclasses.replace(pair[1], role="after")]
+    text, grey = render_svg(told), render_svg(pair)
+    for colour in PALETTES["light"].curves[:2]:
+        assert colour in text
+        assert colour not in grey
+    assert text.count("recorded") >= 2
 
 
 def test_axes_legend_dots_and_published_curves() -> None:

@@ -2,9 +2,10 @@
 
 Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
 colour and by mark; each curve has its mark at the values that the legend gives as numbers. A curve is solid up to the
-last percentile with ten samples beyond it, then dotted. Published curves are grey, thin and named as published. Labels
-that others chose are cleaned and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet
-that is :data:`WIDTH` wide; y grows downward.
+last percentile with ten samples beyond it, then dotted. Published curves are grey, thin and named as published;
+recorded curves of a chapter are thin, too, and have the colours of before and after. Labels that others chose are
+cleaned and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet that is :data:`WIDTH`
+wide; y grows downward.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.curve import ROLES, PercentileCurve
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import ID, MESSAGE, REASON, SHORT, clean, many
@@ -52,11 +53,13 @@ _DOWN = 0.35 * TEXT_PX
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
     """Identify a curve of a chart by its kind and its number. ``number``: from 0, among the measured curves or among
-    the published curves (``stats.curve.numbers_of_curves``). ``reference``: True for a published curve.
+    the published curves (``stats.curve.numbers_of_curves``). ``reference``: True for a published or recorded curve.
+    ``shade``: the index of the colour of a recorded curve that has a role in a chapter; None for all others.
     """
 
     number: int
     reference: bool
+    shade: int | None = None
 
     @property
     def mark(self) -> int:
@@ -67,6 +70,8 @@ class ChartSeries:
 
 def colour_of(palette: Palette, series: ChartSeries) -> str:
     """Return a curve's colour, as ``#rrggbb``."""
+    if series.shade is not None:
+        return palette.curves[series.shade % len(palette.curves)]
     colours = palette.references if series.reference else palette.curves
     return colours[series.number % len(colours)]
 
@@ -341,7 +346,10 @@ class _Plot:
 
 
 def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
-    return tuple(ChartSeries(place, c.elsewhere) for c, place in zip(curves, numbers_of_curves(curves), strict=True))
+    return tuple(
+        ChartSeries(place, c.elsewhere, ROLES.index(c.role) if c.elsewhere and c.role is not None else None)
+        for c, place in zip(curves, numbers_of_curves(curves), strict=True)
+    )
 
 
 def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
