@@ -48,7 +48,7 @@ def test_a_proof_counts_beside_two_runs_between_which_other_settings_changed(mon
     """A proof makes runs of its own."""
     fakeprover.use(monkeypatch)
     for module in (comparing, comparison):
-        monkeypatch.setattr(module, "other_settings", lambda *_: "Between the runs thp changed.")
+        monkeypatch.setattr(module, "other_changed_settings", lambda *_: "Between the runs thp changed.")
     workshop = open_workshop()
     text = said(workshop, "p||q")
     assert "Between the runs thp changed." in text
