@@ -29,13 +29,15 @@ NOT_BY_A_SCRIPT = {
     ),
 }
 """Kind of setting that no script can change → the reason. The script has a line for each other kind."""
-_FORMS = {
+FORMS = {
     "partition": "value",
     **{kind: kind for kind in ("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable")},
 }
 """Kind of setting that is one file → the form in which the script compares the file's contents."""
-_TASK = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
-_CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
+TASK_PATH = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
+CALL_PATH = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
+"""Forms of a path that is no file. TASK_PATH: a task, with its number and start time. CALL_PATH: a call with any
+argument."""
 
 _FOOT = """
 case ${1:-} in
@@ -256,9 +258,9 @@ def step(change: Change, *, restore: bool) -> str:
 
 def _line(change: Change, first: str, last: str, *, restore: bool) -> str | None:
     kind, path = change.kind, quote(change.path)
-    task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
-    if kind in _FORMS:
-        return f"file {_FORMS[kind]} {path} {quote(_listed(kind, first))} {quote(_listed(kind, last))}"
+    task, call = TASK_PATH.fullmatch(change.path), CALL_PATH.fullmatch(change.path)
+    if kind in FORMS:
+        return f"file {FORMS[kind]} {path} {quote(_listed(kind, first))} {quote(_listed(kind, last))}"
     if kind == "frequency-limit":
         return f"limit {path} {quote(first)} {quote(last)}"
     if kind in ("irq-across", "mask-across"):

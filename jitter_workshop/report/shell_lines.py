@@ -12,19 +12,17 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.report.plan_script import quote
+from jitter_workshop.report.plan_script import CALL_PATH, FORMS, TASK_PATH, quote
 from jitter_workshop.tuning.ordering import ordered, ordering_facts
 from jitter_workshop.tuning.setting_types.system import setting
 
 _FILES = frozenset(
     {
-        *("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable", "frequency-limit"),
-        *("workqueue-mask", "irq-across", "mask-across", "partition", "cgroup-cpus"),
+        *FORMS,
+        *("frequency-limit", "workqueue-mask", "irq-across", "mask-across", "cgroup-cpus"),
     }
 )
 """The kinds of setting that are one file. The line writes the change's value to this file as it is."""
-_TASK = re.compile(r"[a-z_]+\((\d{1,10})@\d{1,20}\)")
-_CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+@%-]+")
 _SETS = "/sys/fs/cgroup/cpuset"
 
@@ -32,7 +30,7 @@ _SETS = "/sys/fs/cgroup/cpuset"
 def shell_line(change: Change) -> str:
     """Return the line of shell that makes a change; "" if no line can make it."""
     kind, path, value = change.kind, _word(change.path), change.after
-    task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
+    task, call = TASK_PATH.fullmatch(change.path), CALL_PATH.fullmatch(change.path)
     if kind in _FILES:
         return _echo(value.strip(), path)
     if kind in ("cgroup", "folder"):
@@ -67,7 +65,7 @@ def move_tasks_line(changes: Sequence[Change]) -> str:
     """Return one shell line that moves the tasks of several changes to one cgroup v1 set. All changes must name this
     set. If a task has already ended, the shell goes on with the next task.
     """
-    tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
+    tasks = [found[1] for one in changes if (found := TASK_PATH.fullmatch(one.path))]
     place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
     return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"
 
@@ -75,7 +73,7 @@ def move_tasks_line(changes: Sequence[Change]) -> str:
 def moves_alike(change: Change) -> tuple[str, str] | None:
     """Return (old set, new set) for a change that moves a task; None for any other change. Changes with the same two
     sets can share one line (:func:`move_tasks_line`)."""
-    moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
+    moves = change.kind == "task-cgroup" and TASK_PATH.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 
 
