@@ -129,7 +129,7 @@ def _is_terminal(stream: object) -> bool:
 
 def _no_screen() -> str:
     """Return a sentence with the reason why this terminal cannot show the full screen; "" if the terminal can."""
-    from jitter_workshop.tui.terminal.size import LEAST_HEIGHT, LEAST_WIDTH
+    from jitter_workshop.presenter.text.lines import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would see nothing.

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Lines = list[Text]
 
 NARROWEST, WIDEST = 60, 160
+LEAST_WIDTH, LEAST_HEIGHT = 60, 16
+"""The smallest terminal for the screen, in characters. A smaller one gets the line-by-line workshop. A terminal that
+becomes smaller shows only a sentence that says so."""
 PIPE_WIDTH = 100
 """The assumed width of a pipe or a file, which have no width of their own."""
 

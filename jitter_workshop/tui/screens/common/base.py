@@ -19,11 +19,10 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.text import SENTENCE, SHORT, WORD, clean, many
 from jitter_workshop.presenter.classes import class_host
-from jitter_workshop.presenter.text.lines import keyed, two_ends, wrap
+from jitter_workshop.presenter.text.lines import LEAST_HEIGHT, LEAST_WIDTH, keyed, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.frame import Frame
-from jitter_workshop.tui.terminal.size import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
