@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.agent.policy import Member
 from jitter_workshop.errors import HostError, reason
-from jitter_workshop.host.classfile import GROUP, MAX_BYTES, ClassFile, parse_class
+from jitter_workshop.host.classfile import ASK_TO_JOIN, GROUP, MAX_BYTES, ClassFile, parse_class
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.paths import CLASS_FILE
@@ -126,9 +126,7 @@ def member(uid: int, described: ClassFile) -> Member:
         ) from None
     instructor = described.instructs(user)
     if not instructor and uid not in uids_of(GROUP):
-        raise HostError(
-            f"{clean(user, ID)} is not in the group {GROUP}", "ask the instructor to add you, then log in again"
-        )
+        raise HostError(f"{clean(user, ID)} is not in the group {GROUP}", ASK_TO_JOIN)
     return Member(uid, user, instructor, () if instructor else described.allowed(user), described)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError, WaitStopped
-from jitter_workshop.host.classfile import GROUP
+from jitter_workshop.host.classfile import ASK_TO_JOIN, GROUP
 from jitter_workshop.model.text import MESSAGE, PARAGRAPH, clean
 from jitter_workshop.paths import RUN_DIR
 
@@ -251,7 +251,7 @@ def need_group() -> None:
     except KeyError:
         number = -1
     if number not in (os.getegid(), *os.getgroups()):
-        raise HostError(f"you are not in the group {GROUP}", "ask the instructor to add you, then log in again")
+        raise HostError(f"you are not in the group {GROUP}", ASK_TO_JOIN)
 
 
 def class_socket(path: str = SOCKET) -> str | None:

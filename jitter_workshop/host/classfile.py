@@ -27,6 +27,8 @@ from jitter_workshop.model.text import ID, LINE, USER, clean
 GROUP = "jitterlab"
 """The name of a group, and also of a user. Members of the group may connect to the services of a class host. The
 service of the board runs as the user, because it does not need root's rights."""
+ASK_TO_JOIN = "ask the instructor to add you, then log in again"
+"""The advice for a user who is not in GROUP."""
 STUDENTS = "students"
 ANY = "*"
 PRESETS = ("quick", "standard", "long")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.chapters import cure
+from jitter_workshop.flow.chapters.hunt import NO_NOISE_HIDDEN
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import TREATED
@@ -60,7 +61,7 @@ def obey_hunt_command(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer:
     elif word == "name" or answer == "give up":
         hunt = workshop.hunts.hunt
         if hunt is None or not words.unanswered(hunt):
-            raise UsageError("no noise is hidden now", "start hides a noise")
+            raise UsageError(NO_NOISE_HIDDEN, "start hides a noise")
         found = workshop.hunts.answer(rest.strip().lower()) if word == "name" else workshop.hunts.give_up()
         talk.tell(words.hunt_answer_line(found, hunt))
         for heading, sentence in words.reasons(found, hunt):

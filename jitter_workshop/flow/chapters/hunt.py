@@ -40,6 +40,7 @@ from jitter_workshop.model.text import SHORT, clean, many
 if TYPE_CHECKING:
     import random
 
+NO_NOISE_HIDDEN = "no noise is hidden now"
 NONE_HIDDEN = "this host could start no kind of noise, so no noise can be hidden"
 FEWEST = 3
 """The least number of suspects in a hunt. With fewer, a right answer says too little."""
@@ -349,7 +350,7 @@ class Hunts:
     def _answer(self, answer: Callable[[Hunt], HuntAnswer]) -> HuntAnswer:
         hiding = self._hiding
         if hiding is None or hiding.state == "answered":
-            raise UsageError("no noise is hidden now", "hide a noise first")
+            raise UsageError(NO_NOISE_HIDDEN, "hide a noise first")
         finding = answer(hiding.hunt)
         if hiding.hunt.outcome is not None:
             progress = with_outcome(self._context.progress(hiding.chapter_id), hiding.hunt.outcome)

@@ -12,10 +12,10 @@ from functools import partial
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
-from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
+from jitter_workshop.flow.chapters.hunt import NO_NOISE_HIDDEN, Hunt, HuntAnswer, HuntState
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import TREATED, StepName
-from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
+from jitter_workshop.model.text import LABEL, LINE, SENTENCE, capital, clean
 from jitter_workshop.presenter.course import hunt as words
 from jitter_workshop.presenter.host.changes import came_back, others_warned
 from jitter_workshop.presenter.text.lines import wrap
@@ -262,7 +262,7 @@ class ChapterHunt:
         """Open the page on which the learner chooses among the suspects."""
         hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
-            self._screen.tell("No noise is hidden now. x hides one." if hunts else NONE_HERE)
+            self._screen.tell(f"{capital(NO_NOISE_HIDDEN)}. x hides one." if hunts else NONE_HERE)
         elif self._page.run is None:
             self._screen.app.push_screen(SuspectsPage(hunt, self._over), self._named)
 
