@@ -142,7 +142,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _new(args: argparse.Namespace) -> int:
-    from jitter_workshop.course.newlesson import new_lesson
+    from jitter_workshop.flow.chapters.newlesson import new_lesson
 
     if args.id is None:
         raise UsageError("the new chapter needs an id", f"use '{PROGRAM} lessons new ID --course DIR'")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_CHAPTERS = 100
 BUILTIN_ID = "jitter"
 """The id of the built-in course, and of its editions in other folders."""
+COURSE_FILE = "course.toml"
 _FOLDER_NAME = 64
 """The largest length of the name of a chapter's folder."""
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -75,7 +76,7 @@ def builtin_course() -> Path:
     """Return the folder of the built-in course: in the installed package, or in the source tree. Raise LessonError if
     there is none."""
     folder = packaged("lessons")
-    if not (folder / "course.toml").is_file():
+    if not (folder / COURSE_FILE).is_file():
         raise LessonError("the built-in lessons are missing from this installation", "install jitter-workshop again")
     return folder
 
@@ -91,7 +92,7 @@ def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Readin
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")
     problems = Problems()
-    source = read_source(base, "course.toml", problems)
+    source = read_source(base, COURSE_FILE, problems)
     table = parse_table(source, problems) if source else None
     if table is None:
         return Reading(base, None, (), problems)

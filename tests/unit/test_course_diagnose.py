@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.course.loader import builtin_course, load_course, read_course
-from jitter_workshop.course.newlesson import new_lesson
+from jitter_workshop.flow.chapters.newlesson import new_lesson
 from jitter_workshop.model.text import split_code
 
 ASKED = {"baseline", "governor", "migration", "pinning", "isolation", "interrupts", "workqueues", "temperature"}

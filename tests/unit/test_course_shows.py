@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.course.checks import flaws
 from jitter_workshop.course.lesson import EFFECTS
 from jitter_workshop.course.loader import load_course, read_course
-from jitter_workshop.course.newlesson import new_lesson
+from jitter_workshop.flow.chapters.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter, Company, Shows
 from jitter_workshop.stats.figures import counts_alone, figure_with_id, shows_on
 

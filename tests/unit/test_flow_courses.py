@@ -11,8 +11,8 @@ import pytest
 
 from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.course.loader import BUILTIN_ID, load_course
-from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters import tour
+from jitter_workshop.flow.chapters.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress

@@ -11,8 +11,8 @@ import pytest
 
 from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course, load_course
-from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters.lessoncheck import check_course
+from jitter_workshop.flow.chapters.newlesson import new_lesson
 from jitter_workshop.flow.chapters.recorded import FILE, read_recorded, recorded_in, recorded_runs, runs_without_chapter
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import NOTHING_WRITTEN

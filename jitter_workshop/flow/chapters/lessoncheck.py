@@ -13,8 +13,7 @@ from jitter_workshop.course import checks
 from jitter_workshop.course.alike import alike, recalled_twice
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.lesson import page_places
-from jitter_workshop.course.loader import Reading, read_course
-from jitter_workshop.course.newlesson import COURSE_FILE
+from jitter_workshop.course.loader import COURSE_FILE, Reading, read_course
 from jitter_workshop.course.pace import (
     ALLOWED_MIN,
     ALLOWED_SHARE,

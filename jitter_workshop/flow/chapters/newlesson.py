@@ -15,12 +15,11 @@ from importlib import resources
 from pathlib import Path
 
 from jitter_workshop.course.lesson import ID_PATTERN
-from jitter_workshop.course.loader import BUILTIN_ID, MAX_CHAPTERS, read_course
+from jitter_workshop.course.loader import BUILTIN_ID, COURSE_FILE, MAX_CHAPTERS, read_course
 from jitter_workshop.errors import LessonError, UsageError
 from jitter_workshop.model.text import ID, PATH, capital, clean
 from jitter_workshop.session import files
 
-COURSE_FILE = "course.toml"
 _NUMBERED = re.compile(r"([0-9]{1,3})-")
 _KEY = re.compile(r"^chapters[ \t]*=[ \t]*\[", re.MULTILINE)
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')

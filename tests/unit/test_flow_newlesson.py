@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.newlesson import with_chapter
+from jitter_workshop.flow.chapters.newlesson import with_chapter
 
 LISTS = [
     ("chapters = []\n", 'chapters = ["new"]\n'),
