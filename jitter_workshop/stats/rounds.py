@@ -238,18 +238,18 @@ def _telling_length(rounds: Sequence[Round]) -> float:
     of lengths, from the number of its stalls and their total length.
     """
     count: dict[int, float] = {}
-    stolen: dict[int, float] = {}
+    taken: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):
         for rate in side.stalls:
             count[rate.threshold_ns] = count.get(rate.threshold_ns, 0) + rate.count
-            stolen[rate.threshold_ns] = stolen.get(rate.threshold_ns, 0.0) + rate.stolen_ns_per_second * side.duration_s
+            taken[rate.threshold_ns] = taken.get(rate.threshold_ns, 0.0) + rate.stolen_ns_per_second * side.duration_s
     squares = whole = above_count = above_ns = 0.0
     for threshold in sorted(count, reverse=True):
-        in_decade, ns = count[threshold] - above_count, stolen[threshold] - above_ns
+        in_decade, ns = count[threshold] - above_count, taken[threshold] - above_ns
         if in_decade > 0 and ns > 0:
             squares += ns * ns / in_decade
             whole += ns
-        above_count, above_ns = count[threshold], stolen[threshold]
+        above_count, above_ns = count[threshold], taken[threshold]
     return max(1.0, squares / whole) if whole else 1.0
 
 

@@ -43,11 +43,11 @@ def stall_rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallR
     ``duration_s``: the measured time to which the rates refer."""
     sums: dict[int, tuple[int, int]] = {}
     for total in totals:
-        count, stolen = sums.get(total.threshold_ns, (0, 0))
-        sums[total.threshold_ns] = (count + total.count, stolen + total.stolen_ns)
+        count, in_stalls = sums.get(total.threshold_ns, (0, 0))
+        sums[total.threshold_ns] = (count + total.count, in_stalls + total.stolen_ns)
     return tuple(
-        StallRate(threshold, count, _per_second(count, duration_s), _per_second(stolen, duration_s))
-        for threshold, (count, stolen) in sorted(sums.items())
+        StallRate(threshold, count, _per_second(count, duration_s), _per_second(in_stalls, duration_s))
+        for threshold, (count, in_stalls) in sorted(sums.items())
     )
 
 

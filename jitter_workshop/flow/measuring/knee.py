@@ -92,15 +92,15 @@ def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
         longer = rates[index + 1] if index + 1 < len(rates) else None
         count = this.count - (longer.count if longer else 0)
         per_second = this.per_second - (longer.per_second if longer else 0.0)
-        stolen = this.stolen_ns_per_second - (longer.stolen_ns_per_second if longer else 0.0)
-        if count > 0 and per_second > 0 and stolen > 0:
+        taken = this.stolen_ns_per_second - (longer.stolen_ns_per_second if longer else 0.0)
+        if count > 0 and per_second > 0 and taken > 0:
             found.append(
                 StallClass(
                     low_ns=this.threshold_ns,
                     high_ns=longer.threshold_ns if longer else None,
                     count=count,
                     per_second=per_second,
-                    mean_ns=stolen / per_second,
+                    mean_ns=taken / per_second,
                     at_least_hz=this.per_second,
                     at_least_share=this.stolen_ns_per_second / 1e9,
                 )
@@ -124,11 +124,11 @@ def knee_sentences(
     found.append(f"The run had {nice_number(rate)} {what} a second.")
     classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
-    stolen = max((c.at_least_share for c in classes), default=0.0)
-    if stolen > _LARGEST_SHARE:
+    taken = max((c.at_least_share for c in classes), default=0.0)
+    if taken > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. Where no percentile is calculated, the calculation "
+            f"In all, stalls take {100 * taken:.0f} % of the time. Where no percentile is calculated, the calculation "
             f"does not hold: the stalls overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":

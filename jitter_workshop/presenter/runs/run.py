@@ -425,8 +425,8 @@ def _stalls(run: Run, width: int) -> Lines:
     taken, over = ("time in them", "intervals over") if run.workload == "ack" else (measure_name(STOLEN), "stalls over")
     rows = [[over, "count", "per second", taken]]
     for r in run.stalls.rates:
-        stolen = amount(STOLEN, r.stolen_ns_per_second)
-        rows.append([nice_ns(r.threshold_ns), grouped_number(r.count), nice_number(r.per_second), stolen])
+        in_stalls = amount(STOLEN, r.stolen_ns_per_second)
+        rows.append([nice_ns(r.threshold_ns), grouped_number(r.count), nice_number(r.per_second), in_stalls])
     lines = table_lines(rows, width, right=(1, 2, 3), gap=4)
     if run.workload == "ack":
         lines += _fact("rate", rate_in_words(run), width)

@@ -264,8 +264,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
         for rate in run.stalls.rates:
-            stolen = nice_ns(rate.stolen_ns_per_second)
-            told = f"{nice_number(rate.per_second)} stalls a second, {stolen} of each second"
+            in_stalls = nice_ns(rate.stolen_ns_per_second)
+            told = f"{nice_number(rate.per_second)} stalls a second, {in_stalls} of each second"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
         if others := disturbance_clause(KnownRun(run, self.workshop.context.runs.known_causes(run))):
             facts.append(("other tasks", others))
