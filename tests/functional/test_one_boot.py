@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
@@ -393,6 +394,15 @@ def test_without_root_no_plan_for_one_boot_is_offered(
     assert (way.once, way.root_first, way.why_not) == (False, False, "only root can read /boot/grub/grub.cfg")
 
 
+async def to_the_end_and_enter(app: WorkshopApp, pilot: Pilot[None]) -> None:
+    """Scroll to the end of the plan, where Enter writes, and press Enter."""
+    await settled(pilot)
+    await pilot.press("end")
+    await settled(pilot)
+    await pilot.press("enter")
+    await settled(pilot)
+
+
 async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop, tree: Path) -> None:
     at_apply(unprivileged)
     app = WorkshopApp(unprivileged, "tick")
@@ -406,8 +416,7 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
         await pilot.press("n")
         await settled(pilot)
         assert offered(app)["chapter.boots"] == "every boot"
-        await pilot.press("enter")
-        await settled(pilot)
+        await to_the_end_and_enter(app, pilot)
         assert "take effect at the next boot only" in " ".join(screen.sheet("#data-sheet").plain().split())
     assert parameters(tree).startswith("nohz_full=")
 
@@ -459,8 +468,8 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
         assert f"/{DROPINS}/zz-jitter-workshop-nohz-full.cfg" in shown().replace(" ", "")
         assert "plan --sh nohz-full rcu-nocbs" in shown()
         assert offered(app)["chapter.boots"] == "one boot"
-        await pilot.press("n", "enter")
-        await settled(pilot)
+        await pilot.press("n")
+        await to_the_end_and_enter(app, pilot)
         assert "take effect at the next boot only" in shown()
         assert "chapter.boots" not in offered(app)
         assert offered(app)["chapter.enter"] == "home"

@@ -39,8 +39,8 @@ from jitter_workshop.flow.host_ops import practising
 from tests.fakes import open_workshop
 workshop = open_workshop(gate=threading.Event(), look_every_s=3600)
 Workshop.open = lambda *_, **__: workshop
-practising.check = lambda host, served=False: None
-practising.words = lambda *_, **__: [sys.executable, "-c", sys.argv[1]]
+practising.refuse_if_no_practice = lambda host, served=False: None
+practising.practice_command = lambda *_, **__: [sys.executable, "-c", sys.argv[1]]
 sys.exit(cli.main([]))
 """
 INSIDE = "print('INSIDE'); print('said', input()); raise SystemExit(int(input()))"

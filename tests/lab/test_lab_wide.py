@@ -27,7 +27,7 @@ BOUNDED = """
 import functools, sys
 from jitter_workshop.bench import matrix
 from jitter_workshop.cli import main
-matrix.run = functools.partial(matrix.run, limit_s=float(sys.argv[1]))
+matrix.measure_pairs = functools.partial(matrix.measure_pairs, limit_s=float(sys.argv[1]))
 sys.exit(main(["measure", "--matrix", "--json"]))
 """
 """A matrix that is given fewer seconds: emulated CPUs answer each other slowly."""
