@@ -1,8 +1,8 @@
 """Cache the built-in course, so that the next start need not read and check it again.
 
 Reading two dozen chapters takes a tenth of a second; reading the cache takes a few milliseconds. The cache has the
-size and time of change of each course file. It has the same for each module that reads a course. If one of these
-sizes or times differs, the course is read again. The same happens if the cache is damaged, or if another user could
+size and the time of the last change of each course file, and of each module that reads a course. If one of them
+differs, the course is read again. The same happens if the cache is damaged, or if another user could
 have written it.
 """
 

@@ -1,8 +1,9 @@
 """Read one figure of a run by its name, such as the figure in a lesson's ``[shows]``.
 
-A count becomes a rate, because two runs never have exactly the same length. When a ratio is computed, no event counts
-as one event. The true rate may be nearly as high as one event in the run. Most figures come from counters, which every
-run has. Other figures need the kernel's trace of the run, for example which function a kernel worker ran on which CPU.
+A count becomes a rate, because two runs never have exactly the same length. A ratio is computed with one event in the
+place of none, because the true rate may be nearly as high as one event in the run. Most figures come from counters,
+which every run has. Other figures need the kernel's trace of the run, for example which function a kernel worker ran on
+which CPU.
 """
 
 from __future__ import annotations

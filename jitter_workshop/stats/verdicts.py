@@ -155,7 +155,8 @@ def line_in_words(
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
-        return f"cannot tell: none without and none with the change, so in both cases {rarer_than(min(line.seconds))}"
+        rare = rarer_than(min(line.seconds))
+        return f"cannot tell: no event without the change and no event with it, so in both cases {rare}"
     span = span_told(low, high)
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")

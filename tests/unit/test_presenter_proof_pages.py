@@ -85,7 +85,7 @@ def test_the_verdict(width: int, ratio: float, verdict: str) -> None:
 
 def test_the_page_of_a_proof_without_stalls_or_with_few_rounds() -> None:
     quiet = plain(views.proof_verdict_lines(proof_of(make_rounds(5, per_second=dict.fromkeys(QUIET, 0.0))), 78), 78)
-    assert "none without and none with" in quiet
+    assert "no event without the change and no event" in quiet
     few = plain(views.proof_verdict_lines(proof_of(make_rounds(5, rounds=4), planned=10, complete=False), 78), 78)
     assert "The proof ended after 4 of 10 rounds." in few
     assert "This proof has 4, so it gives only figures" in few

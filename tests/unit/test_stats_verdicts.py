@@ -206,7 +206,7 @@ def test_none_on_either_side_is_no_proof_of_no_change() -> None:
     assert (none.verdict, none.ratio, none.low, none.high) == ("cannot_tell", None, 0.0, None)
     assert none.rounds_needed is None
     # Three in 50 s is what none in 50 s excludes.
-    assert none.words.startswith("stalls over 100 µs: cannot tell: none without and none with the change, so in both ")
+    assert none.words.startswith("stalls over 100 µs: cannot tell: no event without the change and no event with it, ")
     assert none.words.endswith("cases rarer than one in 16.7 s")
 
 

@@ -106,7 +106,7 @@ def _sides(left: str, right: str, label: str = "curve") -> tuple[Action, Action]
 
 
 def _by_step(name: str, keys: str, label: str, tooltip: str, written: str = "") -> Action:
-    """Return an action of a chapter that the present step does, by its method ``press`` with the action's name."""
+    """Return an action of a chapter. The present step does it, by its method ``press`` with the action's name."""
     return Action(name, keys, label, tooltip, written, method=f"press('{name}')")
 
 
