@@ -106,6 +106,14 @@ async def test_the_filter_of_checks_that_can_be_better_keeps_the_cursor(server: 
         assert screen.finding.check.id == screen.shown()[go_to(screen, better[0]) + 1].check.id
 
 
+async def test_the_line_on_a_chapter_names_the_key_that_opens_it(server: FakeWorkshop) -> None:
+    async with opened(server, (80, 24), "s") as (app, pilot):
+        assert "n goes there" in text_of(app)
+        await pilot.press("n")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+
+
 async def test_a_wide_screen_explains_beside_the_list_and_enter_goes_to_the_chapter(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)

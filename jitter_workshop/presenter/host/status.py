@@ -202,7 +202,7 @@ def plain_status_lines(found: Findings, numbers: Mapping[str, int], width: int) 
 def reason_and_chapter(finding: Finding, width: int) -> Iterator[Text]:
     """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
     yield from wrap(cpus_in_short(clean(finding.check.reason, MANY_CPUS)), width, style="dim")[:2]
-    yield from wrap(treating_chapter(finding, "g"), width)[:2]
+    yield from wrap(treating_chapter(finding, "n"), width)[:2]
 
 
 def check_page(
