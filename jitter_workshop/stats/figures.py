@@ -242,7 +242,10 @@ def interrupts_a_second(seen: KnownRun) -> float | None:
     return _rate_of_counters(_on_hot(False, lambda *_: True))(seen)
 
 
-def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
+def percentile_reader(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
+    """Return a function that reads a percentile, or ``max``, from a run's histogram. ``histogram``: None for the main
+    one. The function returns None if the run does not have the value."""
+
     def value(seen: KnownRun) -> float | None:
         summary = seen.run.histograms.get(histogram or seen.run.main_histogram)
         if summary is None:
@@ -341,13 +344,16 @@ FIGURES = {
         ),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
-        Figure(P99_FROM_DUE_TIME, f"p{DUE_TAIL} {FROM_DUE_TIME}", "ns", _percentile(DUE_TAIL, INTENDED), _one_ns),
+        Figure(P99_FROM_DUE_TIME, f"p{DUE_TAIL} {FROM_DUE_TIME}", "ns", percentile_reader(DUE_TAIL, INTENDED), _one_ns),
         Figure("net-rx", "NET_RX softirqs", "a second", _rate_of_counters(_on_hot(True, _is_net_rx)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
         Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),
         Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
-        *(Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns) for name in LATENCIES),
+        *(
+            Figure(name, name if name == "max" else f"p{name}", "ns", percentile_reader(name), _one_ns)
+            for name in LATENCIES
+        ),
     )
 }
 """The figures that have a name of their own, by id. Counters of interrupts and softirqs are those on the hot CPUs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun
+from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun, percentile_reader
 
 LEAST_SENT = 0.9
 """A run with a smaller share of its planned messages does not show how long the messages had to wait."""
@@ -22,8 +22,6 @@ WITH_WAITS = " with the waits"
 """The words after the title of a latency that has the waits for a stopped thread."""
 WITHOUT_WAITS = frozenset(LATENCIES)
 """The ids of the latencies that leave out the waits for a stopped thread."""
-
-
 _CHANGED_BY_WAITS = 1.5
 """The least factor between a percentile with the waits and without them from which both are told."""
 
@@ -66,15 +64,7 @@ def with_waits(one: Figure) -> Figure:
     the messages that are missing in the producer's gaps are added (docs/measuring.md). ``one``: a figure of
     WITHOUT_WAITS.
     """
-    name = one.id
-
-    def read(seen: KnownRun) -> float | None:
-        summary = seen.run.histograms.get(INTENDED)
-        if summary is None:
-            return None
-        return summary.max if name == "max" else summary.percentiles.get(name)
-
-    return dataclasses.replace(one, title=f"{one.title}{WITH_WAITS}", read=read)
+    return dataclasses.replace(one, title=f"{one.title}{WITH_WAITS}", read=percentile_reader(one.id, INTENDED))
 
 
 def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:

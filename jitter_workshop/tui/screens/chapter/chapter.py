@@ -231,7 +231,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def redraw(self) -> None:
         page, step = self._page, self.now
         step.look_again()
-        layout = step.layout
+        layout, left = step.layout, self._figures_left
         # At once: each change of a class has the styles of all below it looked up again.
         self.update_classes(
             {
@@ -239,8 +239,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 "-code": self._has_wide_rows,
                 "-lesson": page.view == "lesson",
                 "-measuring": page.run is not None,
-                "-both": layout.both and not self._figures_left,
-                "-figures-left": self._figures_left,
+                "-both": layout.both and not left,
+                "-figures-left": left,
             }
         )
         if not self.is_mounted:

@@ -1237,7 +1237,7 @@ class Compare(Step):
         origin, relation = effect.origin_of(both[0]), self._relation
         told = effect.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
         # A lesson on the core's frequency has it read first.
-        parts = [chapter_view.core(self.walk, width), told, self._notes(width) if self._notes_below else []]
+        parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
         return [line for part in parts if part for line in (*part, Text())][:-1]
 
     @property
@@ -1306,26 +1306,33 @@ class Compare(Step):
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
             return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
-        notes, both_ways = self._notes(width), "" if self._short else self.walk.noise.both_ways()
+        notes = [] if self._notes_below else self._notes(result, width)
+        both_ways = "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
         told += wrap(both_ways, width) if both_ways else []
-        return Result(told, [*result.caveats, *([] if self._notes_below else notes)], result.uncut)
+        return Result(told, [*result.caveats, *notes], result.uncut)
 
     @property
     def _notes_below(self) -> bool:
         """Return True if the notes on the result stand below the counts, and not above the chart."""
         return self.layout.chart and not self.walk.hunts and not self.walk.host.rehearsed
 
-    def _notes(self, width: int) -> Lines:
-        """Return the lines that explain the result of the two runs."""
+    def _notes_on_result(self, width: int) -> Lines:
+        """Return the lines that explain the result, to stand below the counts; [] if they stand above the chart."""
         found, both, relation = self._effects, self._both, self._relation
-        if both is None or found is None or relation == "alike":
+        if not self._notes_below or both is None or found is None or relation == "alike":
             return []
-        notes = effect.result_of_two_runs(found, both, relation, width, proof=self._known).notes
+        return self._notes(effect.result_of_two_runs(found, both, relation, width, proof=self._known), width)
+
+    def _notes(self, result: Result, width: int) -> Lines:
+        """Return the lines that explain the result of the two runs."""
+        found, relation = self._effects, self._relation
+        if found is None or relation == "alike":
+            return []
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
         explained = self.screen.tall and relation == "changed"
         beside = effect.marked_figure_line(found, self._distance, width) if explained else []
-        return [*notes, *beside]
+        return [*result.notes, *beside]
 
     @property
     def _short(self) -> bool:
