@@ -66,12 +66,14 @@ def order_for(
     name: str = "",
     seed: int = 1,
     period_ns: int | None = None,
+    busy: int = 0,
 ) -> NoiseOrder:
     """Return the order for a noise beside a run with this placement.
 
     - ``allowed``: the CPUs that our processes may use.
     - ``name``: the name of the noise's threads; "" for the name of its kind.
     - ``period_ns``: the time between two bursts; None for the usual period of this kind.
+    - ``busy``: the number of measured threads that are always busy (``model.spec.busy_threads``); 0 if it is not known.
 
     Raise UsageError if the kind is unknown or the period is wrong. Raise HostError if this host cannot make the noise.
     """
@@ -103,7 +105,7 @@ def order_for(
         hot=hot,
         other=other,
         away=away if noise.aimed else -1,
-        cpus=_each(kind, allowed, measured),
+        cpus=_each(kind, allowed, measured, busy),
         seconds=min(max(1, seconds), LONGEST_S),
         name=(name or kind)[:_LONGEST_NAME],
         seed=seed,
@@ -111,16 +113,19 @@ def order_for(
     )
 
 
-def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tuple[int, ...]:
+def _each(kind: str, allowed: Collection[int], measured: Collection[int], busy: int) -> tuple[int, ...]:
     """Return one CPU for each thread, if the noise has many threads. Return an empty tuple for other noises.
 
-    The value -1 lets the scheduler choose the CPU.
+    The value -1 lets the scheduler choose the CPU. ``busy``: the number of measured threads that are always busy.
     """
     if kind == "spinners":
         return tuple(sorted(allowed))
     if kind in ("unbound", "terminal"):
         # The same number before and after the measured CPUs are isolated: only then do both runs have an equal load.
-        return (-1,) * (len({*allowed, *measured}) + 2)
+        cpus = len({*allowed, *measured})
+        # Equally loaded CPUs give the load balancer no reason to move a thread (kernel/sched/fair.c).
+        equal = busy > 0 and (cpus + 2 + busy) % cpus == 0
+        return (-1,) * (cpus + (1 if equal else 2))
     return ()
 
 

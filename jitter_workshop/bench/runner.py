@@ -28,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
-from jitter_workshop.model.spec import RunSpec, clock_seconds
+from jitter_workshop.model.spec import RunSpec, busy_threads, clock_seconds
 from jitter_workshop.stats.figures import INTENDED
 
 M = TypeVar("M")
@@ -393,7 +393,14 @@ def _noise(spec: RunSpec) -> Iterator[NoiseChild | None]:
         return
     # Bounded even if everything else fails; on an emulated machine a quick run takes twenty times as long.
     bound_s = math.ceil(expected_seconds(spec) * 2 + _NOISE_OUTLASTS_S)
-    order = order_for(spec.noise, spec.placement, os.sched_getaffinity(0), bound_s, period_ns=spec.noise_period_ns)
+    order = order_for(
+        spec.noise,
+        spec.placement,
+        os.sched_getaffinity(0),
+        bound_s,
+        period_ns=spec.noise_period_ns,
+        busy=busy_threads(spec.workload),
+    )
     if noise_called(spec.noise).by == "inside":
         yield None
         return

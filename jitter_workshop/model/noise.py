@@ -207,8 +207,8 @@ NOISES = (
     Noise(
         "unbound",
         "Ordinary tasks",
-        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, then asleep for up to 2.5 ms. The scheduler "
-        "chooses their CPUs.",
+        "There are one or two more tasks than CPUs, so that these are not equally busy. Each task is busy for 1 to "
+        "4 ms, then asleep for up to 2.5 ms. The scheduler chooses their CPUs.",
         "The same few tasks run on the hot CPU and on all other CPUs, for milliseconds at a time.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),
@@ -220,8 +220,8 @@ NOISES = (
     Noise(
         "terminal",
         "Terminal output",
-        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 2.5 ms. Each "
-        "printed line makes a work item for the kernel.",
+        "There are one or two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 2.5 ms. "
+        "Each printed line makes a work item for the kernel.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
         "Leave the hot CPUs out of the workqueue mask, which says where unbound work may run.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),

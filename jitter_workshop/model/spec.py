@@ -145,6 +145,13 @@ PACED = tuple(name for name, kind in KINDS.items() if kind.paced)
 TWO_THREADS = tuple(name for name, kind in KINDS.items() if len(kind.threads) > 1)
 """Workloads in which two threads, each on a CPU of its own, pass something to each other."""
 
+
+def busy_threads(workload: str) -> int:
+    """Return how many threads of a workload are busy all the time, without a journaller. Return 0 if its threads sleep
+    until the next interval."""
+    return 0 if KINDS[workload].waits else 2 if workload in TWO_THREADS else 1
+
+
 LISTED_STALLS = 500
 LISTED_WITH_EVIDENCE = 20_000
 

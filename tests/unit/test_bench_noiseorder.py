@@ -15,7 +15,7 @@ from jitter_workshop.bench.protocol import NoiseLog, message_line, parse_message
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.noise import NOISE_KINDS
-from jitter_workshop.model.spec import Placement
+from jitter_workshop.model.spec import Placement, busy_threads
 
 SPIN = Placement("auto", sampler=1, hot=(1,), housekeeping=(0,))
 RING = Placement("auto", producer=0, accumulator=1, hot=(0, 1))
@@ -57,6 +57,20 @@ def test_cpus_follow_from_the_placement(
 
 def test_spinners_run_on_every_cpu_that_is_allowed() -> None:
     assert order_for("spinners", SPIN, {0, 2, 3}, 10).cpus == (0, 2, 3)
+
+
+@pytest.mark.parametrize("kind", ["unbound", "terminal"])
+def test_ordinary_tasks_and_measured_threads_never_load_all_cpus_equally(kind: str) -> None:
+    """Equally loaded CPUs give the load balancer nothing to move."""
+    for cpus in range(2, 65):
+        for workload in ("ring", "spin"):
+            busy = busy_threads(workload)
+            tasks = len(order_for(kind, SPIN, set(range(cpus)), 10, busy=busy).cpus)
+            assert tasks in (cpus + 1, cpus + 2)
+            assert (tasks + busy) % cpus
+        # Threads that sleep are not busy.
+        assert busy_threads("wakeup") == busy_threads("ack") == 0
+        assert len(order_for(kind, SPIN, set(range(cpus)), 10).cpus) == cpus + 2
 
 
 @pytest.mark.parametrize(
