@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
@@ -25,6 +26,9 @@ from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_
 
 GONE = 20.0
 """A figure that fell by this factor or more is nearly 0."""
+ALIKE = 2.0
+"""Two figures that are nearly 0 fell alike if their factors differ by at most this factor. Chance alone can make such a
+difference."""
 NEAR_FACTOR = 3.0
 """A guess is near if it differs from the value by at most this factor. It is about half a decade, the precision of the
 eye on a logarithmic chart."""
@@ -62,11 +66,21 @@ _NOT_JUDGED = "Your guess is not judged: "
 _UNJUDGED = f"{_NOT_JUDGED}the answer depends on times, and on an emulated machine times mean nothing."
 
 
-def _few_sent(task: GuessTask, right: Answer, before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """Hold what the figures say of a question: the right answers, usually one; a text on the figures that decide; and a
+    text on the other figures, "" for none."""
+
+    right: tuple[Answer, ...]
+    decided: str
+    others: str = ""
+
+
+def _few_sent(task: GuessTask, right: tuple[Answer, ...], before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
     """Return why the deciding figure decides nothing: it depends on the number of messages, and a run that decides the
     guess sent few of its planned messages. Return "" if another figure decides, or if the runs sent enough messages.
 
-    ``right``: the answer that the figures give. For ``falls`` all figures decide if the first run sent few messages:
+    ``right``: the answers that the figures give. For ``falls`` all figures decide if the first run sent few messages:
     each may have fallen further than the runs show. If only the second run did, the figure that fell most decides.
     """
     shares = [None if task.by == "value" else sent_share(before), sent_share(seen)]
@@ -75,8 +89,8 @@ def _few_sent(task: GuessTask, right: Answer, before: KnownRun, seen: KnownRun, 
         return ""
     deciding = {shows.figure if task.by == "factor" and shows is not None else task.figure}
     if task.by == "falls":
-        all_decide = right.figure is None or shares[0] is not None
-        deciding = {answer.figure for answer in (task.answers if all_decide else (right,))}
+        all_decide = right[0].figure is None or shares[0] is not None
+        deciding = {answer.figure for answer in (task.answers if all_decide else right)}
     if deciding & BY_MESSAGE:
         return f"{_sent_told(least)} A figure that decides the answer counts something that each message may cause."
     if any(name in WITHOUT_WAITS for name in deciding) and _leaves_out(task, before, seen):
@@ -142,7 +156,7 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
     given = next((a for a in task.answers if a.id == guess.choice), None)
     if given is None:
         return GuessOutcome("Your answer is no longer in the lesson.", None, "", None, None)
-    found = _also_gone(task, given, before, seen) or _decide(task, before, seen, shows)
+    found = _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
         unread = any(a.figure is not None and figure_with_id(a.figure).traced for a in task.answers)
@@ -151,9 +165,9 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
         if (parts := _parts(task, seen)) is not None:
             text = f"Your guess is not judged. {parts}"
         return GuessOutcome(text, None, "", None, None)
-    if why := _few_sent(task, found[0], before, seen, shows):
+    if why := _few_sent(task, found.right, before, seen, shows):
         return GuessOutcome(f"{_NOT_JUDGED}{why}", None, "", None, None)
-    return _decided(given, *found)
+    return _judged(given, found)
 
 
 def _parts(task: GuessTask, seen: KnownRun) -> str | None:
@@ -167,8 +181,8 @@ def _parts(task: GuessTask, seen: KnownRun) -> str | None:
 
 def by_program(task: GuessTask, guess: Guess, parts: Mapping[str, int | None]) -> GuessOutcome:
     """Judge a learner's choice by the causes that kept a program's threads from running. The answer whose cause took
-    the most time is right. ``parts``: id of an answer → its time in ns, None if unknown. If a time is unknown or all
-    are 0, the text says so.
+    the most time is right; so is one whose time is told by the same number. ``parts``: id of an answer → its time in
+    ns, None if unknown. If a time is unknown or all are 0, the text says so.
     """
     given = next((a for a in task.answers if a.id == guess.choice), None)
     if given is None:
@@ -180,20 +194,29 @@ def by_program(task: GuessTask, guess: Guess, parts: Mapping[str, int | None]) -
         if len(known) == len(task.answers):
             why = "the program's threads ran all the time"
         return GuessOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
-    right = max((a for a in task.answers), key=lambda a: known[a.id])
+    longest = nice_ns(max(known.values()))
+    right = tuple(a for a in task.answers if nice_ns(known[a.id]) == longest)
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
-    return _decided(given, right, f"The program's threads did not run for this long: {shares}.", "")
+    return _judged(given, _Decision(right, f"The program's threads did not run for this long: {shares}."))
 
 
-def _decided(given: Answer, right: Answer, decided: str, others: str) -> GuessOutcome:
-    """Return the judgement of a learner's choice, in words. ``given``: the learner's answer. ``right``: the right
-    answer. ``decided``: a sentence with the figure that decides. ``others``: sentences on other figures."""
-    text = f"You said: {_sentence(given.text)} "
-    text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
-    explanation = " ".join(filter(None, [others, right.explanation]))
-    if given is not right:
+def _judged(given: Answer, found: _Decision) -> GuessOutcome:
+    """Return the judgement of a learner's choice, in words. If several answers are right, the text says so first.
+    ``given``: the learner's answer."""
+    near, said = given in found.right, f"You said: {_sentence(given.text)}"
+    several = len(found.right) > 1
+    answers = _sentence(" and ".join(answer.text for answer in found.right))
+    if near and several:
+        how_many = "Both" if len(found.right) == 2 else "All these"
+        text = f"{how_many} answers are right here: {answers} {said} {found.decided}"
+    elif near:
+        text = f"{said} That is right. {found.decided}"
+    else:
+        text = f"{said} {found.decided} So {'these answers are right' if several else 'the answer is'}: {answers}"
+    explanation = " ".join(filter(None, [found.others, (given if near else found.right[0]).explanation]))
+    if not near:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
-    return GuessOutcome(text, given is right, explanation, None, None)
+    return GuessOutcome(text, near, explanation, None, None)
 
 
 def guess_can_be_judged(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
@@ -203,19 +226,19 @@ def guess_can_be_judged(task: GuessTask, seen: KnownRun | None, before: KnownRun
     return _decide(task, before or seen, seen, shows) is not None
 
 
-def _decide(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> tuple[Answer, str, str] | None:
-    """Return the right answer, a text on the deciding figure, and another on other figures. Return None if the runs do
-    not have the deciding figure. ``before``, ``seen``: the first and the second run.
+def _decide(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> _Decision | None:
+    """Return what the figures of the runs say of a question. Return None if the runs do not have the deciding figure.
+    ``before``, ``seen``: the first and the second run.
     """
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
-def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Find the figure that fell most from the first to the second run.
+def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> _Decision | None:
+    """Find the figure that fell by the largest factor from the first to the second run, and the answer that names it.
 
-    Return the answer that names this figure, and two texts as :func:`_decide` does. If no figure fell to half of its
-    value or less, return the answer that names no figure. Return None if no figure is known, or if an unknown figure
-    may have fallen most.
+    A count of 0 is taken as one event. Another answer is right, too, if both figures are nearly 0 (``GONE``) and fell
+    alike (``ALIKE``). If no figure fell to half of its value or less, the answer that names no figure is right. Return
+    None if no figure is known, or if an unknown figure may have fallen most.
     """
     none = next(a for a in task.answers if a.figure is None)
     figures = {a.figure: _deciding(a.figure, before, seen) for a in task.answers if a.figure is not None}
@@ -226,11 +249,24 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> tuple[Answe
         # A figure that only a trace knows may be the one that fell most.
         return None
     most = max(known, key=lambda name: known[name])
-    decided = moved(figures[most], before, seen)
-    others = " ".join(moved(figures[name], before, seen) for name in known if name != most)
+    alike = [name for name in known if name == most or known[name] >= max(GONE, known[most] / ALIKE)]
+    decided, others = (
+        " ".join(_fall(figures[name], known[name], before, seen) for name in known if (name in alike) is wanted)
+        for wanted in (True, False)
+    )
     if known[most] < MOVED:
-        return none, f"None of these figures fell to half. This figure fell most: {decided}", others
-    return next(a for a in task.answers if a.figure == most), decided, others
+        return _Decision((none,), f"None of these figures fell to half. This figure fell most: {decided}", others)
+    return _Decision(tuple(a for a in task.answers if a.figure in alike), decided, others)
+
+
+def _fall(one: Figure, factor: float, before: KnownRun, seen: KnownRun) -> str:
+    """Return a sentence on a figure in two runs, with the factor if the figure fell: ``The thread preempted: 951 → 47.4
+    a second, a factor of 20.`` If the second run counted 0, the factor is the least one."""
+    told = moved(one, before, seen)
+    if factor <= 1:
+        return told
+    least = "" if one.of(seen) else "at least "
+    return f"{told.removesuffix('.')}, a factor of {least}{times_told(factor)}."
 
 
 def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
@@ -241,28 +277,9 @@ def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
     return compared_latency(one, before, seen) or one
 
 
-def _also_gone(task: GuessTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Check if the learner's answer counts as right although another figure fell most.
-
-    If it does, return the values of :func:`_decide` for this answer; else None. The answer counts as right if both
-    figures fell to a twentieth or less: its own, and the other one. In this case only chance decides which of the two
-    fell most.
-    """
-    found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
-    if found is None or given.figure is None or found[0] is given or found[0].figure is None:
-        return None
-    own = _deciding(given.figure, before, seen)
-    factors = [ratio(one, before, seen) for one in (own, _deciding(found[0].figure, before, seen))]
-    if any(factor is None or factor < GONE for factor in factors):
-        return None
-    _, most, _ = found
-    return given, moved(own, before, seen), f"Another figure also fell to nearly 0: {most}"
-
-
-def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> tuple[Answer, str, str] | None:
-    """Find the answer whose range contains the deciding factor, ratio or value. Return the answer and two texts, as
-    :func:`_decide` does; the second text is always "". Return None if the runs do not have the deciding figure.
-    """
+def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> _Decision | None:
+    """Find the answer whose range contains the deciding factor, ratio or value. Return None if the runs do not have the
+    deciding figure."""
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None
@@ -279,7 +296,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
         return None
     # The learner compares the answers with the value as it is told.
     as_told = float((nice_number if task.by == "value" else _factor)(value).replace(",", ""))
-    return next(a for a in task.answers if a.up_to is None or as_told <= a.up_to), told, ""
+    return _Decision((next(a for a in task.answers if a.up_to is None or as_told <= a.up_to),), told)
 
 
 def _factor(value: float) -> str:

@@ -153,7 +153,7 @@ class Answer:
 
     - ``figure``: a figure (``stats.figures``), or None. One of the answers' figures falls by the largest factor from
       the first run to the second. The answer with this figure is right. The answer with None is right if no figure
-      falls to half of its value.
+      falls to half of its value. :mod:`jitter_workshop.course.guesses` says when two answers are right.
     - ``up_to``: the largest factor, ratio or value that this answer covers. None: no upper end.
     """
 

@@ -85,26 +85,43 @@ def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after:
         assert ("the answer is" in judged.text) == (answer.id != right)
 
 
-@pytest.mark.parametrize(("left", "both"), [(20, True), (21, False)])
-def test_two_figures_that_are_nearly_0_are_both_right(left: int, both: bool) -> None:
-    before, after = run(400, 4_000), run(left, 3)
-    judged = {a.id: outcome(FALLS, Guess(choice=a.id), after, before) for a in FALLS.answers}
-    told = judged["preempted"]
-    assert told is not None
-    assert told.near is both
-    assert ("Another figure also fell to nearly 0: Page faults" in told.explanation) is both
-    assert ("That is right. The thread preempted: 40 → 2 a second." in told.text) is both
-    most, none = judged["faults"], judged["none"]
-    assert most is not None
-    assert none is not None
-    assert (most.near, none.near) == (True, False)
-    assert "fell to nearly 0" not in most.explanation + none.explanation
+@pytest.mark.parametrize(
+    ("before", "after", "right"),
+    [
+        ((400, 4_000), (20, 100), ["preempted", "faults"]),  # factors of 20 and 40
+        ((400, 4_000), (20, 99), ["faults"]),  # one fell clearly more
+        ((400, 4_000), (21, 200), ["faults"]),  # one did not fall to a twentieth
+        ((400, 600), (0, 0), ["preempted", "faults"]),  # 0 is taken as one event
+        ((9_670, 9_510), (14, 474), ["preempted"]),  # factors of 690 and 20: the counts decide
+    ],
+)
+def test_two_answers_are_right_only_if_both_figures_are_nearly_0_and_fell_alike(
+    before: tuple[int, int], after: tuple[int, int], right: list[str]
+) -> None:
+    judged = {a.id: outcome(FALLS, Guess(choice=a.id), run(*after), run(*before)) for a in FALLS.answers}
+    assert [name for name, one in judged.items() if one is not None and one.near] == right
+    for name, one in judged.items():
+        assert one is not None
+        assert one.text.startswith("Both answers are right here: preemptions and page faults. You said: ") is (
+            name in right and len(right) > 1
+        )
+        assert ("So these answers are right: preemptions and page faults." in one.text) is (
+            name not in right and len(right) > 1
+        )
+
+
+def test_each_figure_that_fell_is_told_with_its_factor() -> None:
+    judged = outcome(FALLS, Guess(choice="faults"), run(0, 474), run(9_670, 9_510))
+    assert judged is not None
+    assert judged.near is False
+    assert "The thread preempted: 967 → 0 a second, a factor of at least 9,670. So the answer is: " in judged.text
+    assert "Page faults of the threads: 951 → 47.4 a second, a factor of 20." in judged.explanation
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:
     judged = outcome(FALLS, Guess(choice="none"), run(4, 40), run(400, 40))
     assert judged is not None
-    assert "The thread preempted: 40 → 0.4 a second." in judged.text
+    assert "The thread preempted: 40 → 0.4 a second, a factor of 100." in judged.text
     assert "Page faults of the threads: 4 → 4 a second." in judged.explanation
     assert "requency" not in judged.text + judged.explanation
 
