@@ -326,8 +326,6 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("n")
-        assert "Enter to the question" in text_of(app)
-        await pilot.press("enter")
         screen = chapter_of(app)
         task = screen.walk.chapter.prediction
         assert task is not None
@@ -340,10 +338,64 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[1].id
-        await pilot.press("b", "enter", "1", "enter")
+        await pilot.press("b", "1", "enter")
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[0].id
+
+
+TURNS, SCROLLS = ("chapter.enter", "more below"), ("chapter.page_down", "more below")
+CHOOSES = ("chapter.number", "1–4 choose")
+
+
+async def test_a_page_and_its_question_are_on_one_screen_where_they_fit() -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("workqueues").go("predict")
+    app = WorkshopApp(workshop, "workqueues")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        task = screen.walk.chapter.prediction
+        assert task is not None
+        seen = text_of(app)
+        assert "ordinary tasks print to terminals" in seen
+        assert all(f"{number}  {answer.text[:30]}" in seen for number, answer in enumerate(task.answers, 1))
+        assert CHOOSES in screen.query_one(KeyBar).shown
+        # The sentence above the keys hides no answer.
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "No answer is chosen yet" in text_of(app)
+        assert task.answers[-1].text[:30] in text_of(app)
+
+
+async def test_a_question_below_a_long_page_is_named_in_the_footer_only_where_it_is_seen() -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("realtime").go("predict")
+    app = WorkshopApp(workshop, "realtime")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
+        task = screen.walk.chapter.prediction
+        assert task is not None
+        last = f"4  {task.answers[-1].text}"
+        assert last not in text_of(app)
+        assert CHOOSES not in bar.shown
+        assert TURNS in bar.shown
+        # An arrow scrolls until the answers are seen.
+        await pilot.press("down")
+        assert screen.pane().scroll_offset.y == 1
+        await pilot.press("enter")
+        await settled(pilot)
+        assert last in text_of(app)
+        assert CHOOSES in bar.shown
+        await pilot.press("down", "enter")
+        assert screen.walk.progress.prediction is not None
+        await pilot.press("b")
+        await settled(pilot)
+        # A number chooses, and shows what it has chosen.
+        await pilot.press("4")
+        await settled(pilot)
+        assert f"▸ {last}" in text_of(app)
 
 
 async def test_tab_is_offered_only_where_it_leads_to_lines_that_scroll() -> None:
@@ -357,9 +409,6 @@ async def test_tab_is_offered_only_where_it_leads_to_lines_that_scroll() -> None
         await settled(pilot)
         assert app.screen.query_one("#lesson", Pane).max_scroll_y
         assert dict(app.screen.query_one(KeyBar).shown)["chapter.lesson"] == "scroll lesson"
-
-
-TURNS, SCROLLS = ("chapter.enter", "more below"), ("chapter.page_down", "more below")
 
 
 async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:

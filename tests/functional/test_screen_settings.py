@@ -395,10 +395,6 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
     app = at(live, "reading", "predict")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        if size[0] < 100:
-            assert offered(app)["chapter.enter"] == "to the question"
-            await pilot.press("enter")
-            await settled(pilot)
         assert offered(app)["chapter.enter"] == "go on"
         await pilot.press(key)
         await settled(pilot)

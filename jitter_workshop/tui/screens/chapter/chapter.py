@@ -666,6 +666,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
             self._page.view = "work"
             self.tell(f"{_STILL_OPEN.format(why=_DOES_NOT_COUNT if complete else '')} {said}".strip())
+            self.now.figures_opened()
 
     def _observe_again(self) -> None:
         """Observe the learner's program, from any step."""

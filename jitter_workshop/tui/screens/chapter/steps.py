@@ -554,11 +554,31 @@ class Predict(Step):
     @property
     def layout(self) -> StepLayout:
         return StepLayout(
-            opens_with_page=not self.page.lock_reason and (self.page.marking or not self.screen.wide),
-            alone=self.walk.chapter.prediction is not None,
+            opens_with_page=not self.page.lock_reason and self.page.marking,
+            alone=self.walk.chapter.prediction is not None and not self._below_page,
             chart=not self.page.table and self.page.marking,
             under=not self.page.marking,
         )
+
+    @property
+    def _below_page(self) -> bool:
+        """Return True if the question stands below the lesson's page on one sheet: on a narrow screen, as long as an
+        answer can be chosen."""
+        return not (self.screen.wide or self.page.marking or self.page.lock_reason)
+
+    @property
+    def _out_of_sight(self) -> bool:
+        """Return True if the question stands below the lesson's page, and its last answer is below the screen."""
+        return self._below_page and self.screen.query_one("#data", Pane).more_below
+
+    @property
+    def to_read_first(self) -> Sequence[str]:
+        return ("#data",) if self._below_page else super().to_read_first
+
+    def figures_opened(self) -> None:
+        """Scroll to the question, if it stands below the lesson's page."""
+        if self._below_page:
+            self.screen.query_one("#data", Pane).scroll_end(animate=False)
 
     @property
     def draws_last(self) -> bool:
@@ -613,6 +633,7 @@ class Predict(Step):
         if not self._chosen:
             self._chosen = True
             self.screen.tell(UNTOUCHED_MARK if self.page.marking else self._untouched)
+            self.figures_opened()
             return "stay"
         if task.kind == "mark":
             self.walk.guess.predict(Guess(percentile=task.percentile, value_ns=self.mark_ns))
@@ -638,17 +659,19 @@ class Predict(Step):
         return UNTOUCHED_CHOICE.format(digits=self._digits)
 
     def keys(self) -> StepKeys:
-        choosing = self.walk.chapter.prediction is not None and not self.page.marking and not self.page.lock_reason
+        asks = self.walk.chapter.prediction is not None and not self.page.marking and not self.page.lock_reason
+        choosing = asks and not self._out_of_sight
         return StepKeys([("chapter.number", f"{self._digits} choose")] if choosing else [])
 
     def vertical(self, direction: int) -> bool:
-        if not self._open:
+        if not self._open or (self.choice == _NO_CHOICE and self._out_of_sight):
             return False
         if self.page.marking:
             self._move(FINE**direction)
         else:
             # Without a choice both arrows begin at the first answer.
             self._choose(0 if self.choice == _NO_CHOICE else self.choice - direction)
+            self.figures_opened()
         return True
 
     def sideways(self, direction: int) -> bool:
@@ -663,6 +686,7 @@ class Predict(Step):
             return False
         self.page.view = "work"
         self._choose(index)
+        self.figures_opened()
         return True
 
     def _move(self, factor: float) -> None:
