@@ -222,7 +222,7 @@ class RecallQuestion:
 
 @dataclass(frozen=True, slots=True)
 class MaskTask:
-    """Hold a mask of CPUs that the learner writes bit by bit at the step ``apply``. ``wanted``: the right mask.
+    """Hold a mask of CPUs that the learner writes in digits or bits at the step ``apply``. ``wanted``: the right mask.
     ``explanation``: at most two sentences, shown with the right answer; "" for none."""
 
     wanted: Mask

@@ -1,4 +1,4 @@
-"""Writing a mask in *Workqueues*: bit by bit with keys, and line by line."""
+"""Writing a mask in *Workqueues*: by bits and by digits with keys, and line by line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
@@ -29,6 +30,10 @@ def page_of(app: WorkshopApp) -> MaskPage:
 
 def text(page: MaskPage) -> str:
     return page.sheet("#page-sheet").plain()
+
+
+def in_one_line(page: MaskPage) -> str:
+    return " ".join(text(page).split())
 
 
 OUT = ("space", "left") * 4
@@ -72,6 +77,36 @@ async def test_a_mask_is_written_with_keys_and_checked_and_the_host_s_follows(si
         await pilot.press("a", "escape")
         assert isinstance(app.screen, ChapterScreen)
         assert workshop.context.standing() == ()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_typed_digits_are_the_bits_and_wrong_ones_say_why(size: tuple[int, int]) -> None:
+    app = WorkshopApp(at_apply(), "workqueues")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await read_on(pilot)
+        page = page_of(app)
+        await pilot.press(*"fffffffd")
+        assert page._mask.left == CpuSet.of(range(32)) - CpuSet((1,))
+        assert "the mask fffffffd_" in in_one_line(page)
+        assert "1111 1101" in text(page)
+        # A ninth digit needs a comma, and a letter behind f is no digit.
+        await pilot.press("0")
+        assert "! A group has at most 8 digits; type a comma" in in_one_line(page)
+        await pilot.press("x")
+        assert "! 'x' is no digit of a mask; " in in_one_line(page)
+        assert "the mask fffffffd_" in in_one_line(page)
+        await pilot.press("backspace", "D", "comma", *"00000003")
+        assert "!" not in text(page)
+        assert page._mask.left == CpuSet.of(range(32, 64)) - CpuSet((33,)) | CpuSet((0, 1))
+        await pilot.press("comma", "1")
+        assert "would name CPU 95; the last CPU is 63." in in_one_line(page)
+        # A changed bit changes the digits, and the next digit begins a new mask.
+        await pilot.press("space")
+        assert "the mask fffffffd,00000002" in in_one_line(page)
+        await pilot.press(*"fff0ffff", "comma", *"fff0ffff", "enter")
+        assert "✓" in text(page)
+        assert page.pane().max_scroll_y == 0
 
 
 async def test_a_row_is_moved_by_up_and_down() -> None:

@@ -18,7 +18,7 @@ from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.picture import Mask, mask
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.course import masks as words
-from jitter_workshop.presenter.course.typed import parse_mask
+from jitter_workshop.presenter.course.typed import mask_so_far, parse_mask
 
 WANTED = mask(64, "16-19,48-51")
 MASKS = st.integers(2, 256).flatmap(
@@ -93,6 +93,29 @@ def test_the_answer_names_the_cpus_and_the_slip() -> None:
 def test_other_words_are_refused(typed: str) -> None:
     with pytest.raises(UsageError):
         parse_mask(typed)
+
+
+@given(MASKS)
+def test_each_part_of_a_mask_that_is_being_typed_is_a_mask(wanted: Mask) -> None:
+    for end in range(len(wanted.text) + 1):
+        begun = wanted.text[:end]
+        assert mask_so_far(begun, wanted.cpus) == parse_mask(begun.removesuffix(",") or "0")
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("fg", "'g' is no digit of a mask; the digits are 0 to 9 and a to f"),
+        (",", "a comma stands only behind a group of digits"),
+        ("ff,,", "a comma stands only behind a group of digits"),
+        ("fffffffff", "a group has at most 8 digits; type a comma, and then the next group"),
+        ("fff,0", "with this digit the mask would name CPU 43; the last CPU is 39"),
+    ],
+)
+def test_a_wrong_digit_of_a_mask_says_why(typed: str, why: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        mask_so_far(typed, 40)
+    assert raised.value.sentence() == why
 
 
 @pytest.mark.parametrize("width", [34, 66, 90])

@@ -6,7 +6,7 @@ from jitter_workshop.course.masks import MaskJudgement
 from jitter_workshop.model.course import Chapter, MaskTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.picture import MOST_CPUS, Mask
-from jitter_workshop.model.text import many
+from jitter_workshop.model.text import capital, many
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.lines import Lines, labelled, small_title, wrap
 from jitter_workshop.presenter.text.pictures import mask_bits
@@ -16,6 +16,8 @@ from jitter_workshop.presenter.text.styled import Text
 OFFER = "Enter first opens a mask to write. Your mask is checked, but not applied."
 LINE_BY_LINE = "Type mask and a mask, such as: mask f0. Or type the CPUs in the mask, such as: mask 0-3,8-63."
 _OWN = "This is the mask of this host."
+_CARET = "_"
+"""The sign behind a mask that is being typed."""
 
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
@@ -41,16 +43,22 @@ def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
     return [small_title(f"WRITE A MASK{of}"), *wrap(Text(said, "bold text"), width)]
 
 
-def editor(mask: Mask, at: int, width: int) -> Lines:
-    """Return the mask as bits with a cursor on CPU ``at``, and the text that the kernel would read."""
+def editor(mask: Mask, at: int, width: int, typed: str = "") -> Lines:
+    """Return the mask as bits with a cursor on CPU ``at``, and the text that the kernel would read. ``typed``: the
+    digits that the learner has typed; "" to show the mask as the kernel prints it."""
     lines = mask_bits(mask, width, at)
     rows = (
-        ("cursor", f"CPU {at}, digit {at // 4 + 1} from the right", "text"),
-        ("out", str(mask.out) or "no CPU", "accent"),
-        ("the mask", mask.text, "bold text"),
+        ("cursor", Text(f"CPU {at}, digit {at // 4 + 1} from the right", "text")),
+        ("out", Text(str(mask.out) or "no CPU", "accent")),
+        ("the mask", Text.assemble((typed or mask.text, "bold text"), (_CARET if typed else "", "accent"))),
     )
-    told = (line for name, said, style in rows for line in labelled(name, Text(said, style), width, 10))
+    told = (line for name, said in rows for line in labelled(name, said, width, 10))
     return [*lines, Text(), *told]
+
+
+def not_typed(why: str, width: int) -> Lines:
+    """Return a sentence that says why a typed character did not change the mask."""
+    return wrap(Text(f"{capital(why)}.", "bad"), width, "! ")
 
 
 def judged_mask_lines(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
@@ -93,7 +101,7 @@ def _reason(seen: MaskJudgement) -> str:
     return ""
 
 
-KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
+KEYS = "0–9 a–f type it · ← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
 
 
 def mask_keys_line(right: bool | None, last: bool) -> str:
@@ -101,5 +109,5 @@ def mask_keys_line(right: bool | None, last: bool) -> str:
     further mask follows."""
     if right is None:
         return KEYS
-    on = "Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back"
+    on = "Enter goes back to the plan" if last else "Enter shows the next mask · Esc goes back"
     return on if right else f"Space changes it · {on}"

@@ -1,4 +1,4 @@
-"""Parse what a learner types: a time, or the CPUs for the threads of a run."""
+"""Parse what a learner types: a time, the CPUs for the threads of a run, or a mask of CPUs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ LONGEST_NS = 60_000_000_000
 
 ROLES = ("producer", "accumulator", "journaller")
 _HOW = "type 2,4 or producer=2 accumulator=4"
+_HEX = frozenset("0123456789abcdef")
+_GROUP = 8
+"""The most digits of a group of a mask: 32 CPUs."""
 
 
 def parse_time_ns(text: str) -> int:
@@ -66,3 +69,23 @@ def parse_mask(text: str) -> CpuSet:
         return CpuSet.parse_list(text, MAX_CPU) if "-" in text else CpuSet.parse_mask(text)
     except ValueError as error:
         raise UsageError("the text is neither a mask nor a list of CPUs", "such as fff0ffff or 0-15,20-31") from error
+
+
+def mask_so_far(text: str, cpus: int) -> CpuSet:
+    """Return the CPUs of a mask that is being typed, such as ``ff,f``: the last typed digit stands for CPUs 0 to 3.
+
+    A comma at the end changes nothing yet. ``cpus``: the number of the mask's CPUs. Raise UsageError with the reason if
+    the last character of the text cannot stand there.
+    """
+    for character in text:
+        if character not in _HEX and character != ",":
+            raise UsageError(f"'{character}' is no digit of a mask", "the digits are 0 to 9 and a to f")
+    groups = text.removesuffix(",").split(",")
+    if text and not all(groups):
+        raise UsageError("a comma stands only behind a group of digits")
+    if any(len(group) > _GROUP for group in groups):
+        raise UsageError(f"a group has at most {_GROUP} digits", "type a comma, and then the next group")
+    named = CpuSet.parse_mask(",".join(groups))
+    if named and named.cpus[-1] >= cpus:
+        raise UsageError(f"with this digit the mask would name CPU {named.cpus[-1]}", f"the last CPU is {cpus - 1}")
+    return named

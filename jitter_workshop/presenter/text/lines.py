@@ -285,7 +285,7 @@ _KEYS = frozenset(("Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1"))
 
 def keyed(words: str) -> Text:
     """Return a line of key hints with the keys coloured. An example is ``Enter goes on · r looks again``. Each part
-    begins with its key: a name such as Enter, one character, or a range of digits."""
+    begins with its key: a name such as Enter, one character, or a range such as 1–4 or a–f."""
     line = Text(style="dim")
     for number, part in enumerate(words.split(" · ")):
         tokens = part.split(" ")
@@ -296,7 +296,7 @@ def keyed(words: str) -> Text:
 
 
 def _is_key(token: str) -> bool:
-    return token in _KEYS or len(token) == 1 or bool(re.fullmatch("[0-9][–-][0-9]", token))
+    return token in _KEYS or len(token) == 1 or bool(re.fullmatch("[0-9][–-][0-9]|[a-z]–[a-z]", token))
 
 
 # -- tables and bars ---------------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _by_step("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", f"{meanings.NEXT_BOOT}, or for every boot"),
         _by_step("fold", "f", "more commands", meanings.MORE_COMMANDS),
-        _by_step("mask", "a", "write a mask", "At 'apply': write a mask bit by bit, and have it checked"),
+        _by_step("mask", "a", "write a mask", "At 'apply': write a mask in digits or bits, and have it checked"),
         Action("program", "slash", "your command", meanings.COMMAND),
         _by_step("by_hand", "d", "do it myself", meanings.BY_HAND),
         Action("restore", "u", "restore", meanings.RESTORE),
@@ -246,6 +246,8 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape", "back", "Change nothing"),
     ),
     "mask": (
+        Action("type", "", "type it", "Type the mask as hexadecimal digits; the bits follow", written="0–9 a–f"),
+        Action("delete", "backspace", "delete", "Take the last typed digit back"),
         Action("flip", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
         Action("agree", "enter", "check", "Check the mask; after the check, go on"),
         *_sides("The bit of the next CPU", "The bit of the previous CPU", "bit"),
