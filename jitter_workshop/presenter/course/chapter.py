@@ -35,7 +35,7 @@ from jitter_workshop.presenter.text.lines import (
     table_lines,
     wrap,
 )
-from jitter_workshop.presenter.text.prose import command_lines, styled
+from jitter_workshop.presenter.text.prose import command_lines, in_one_style, styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.comparison import amount, clock_told, duties_alone, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -90,7 +90,7 @@ def guess_choice_lines(task: GuessTask, chosen: int, locked: str, width: int) ->
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
     for number, answer in enumerate(task.answers):
         under = number == chosen
-        said = styled(answer.text, "bold accent" if under else "text")
+        said = in_one_style(answer.text, "bold accent" if under else "text")
         lines += wrap(said, width, f"{'▸' if under else ' '} {number + 1}  ")
     if locked:
         lines += [Text(), *wrap(Text(locked, "dim"), width)]

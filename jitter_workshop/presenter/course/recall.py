@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
 from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, small_title, wrap
-from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.prose import in_one_style, styled
 from jitter_workshop.presenter.text.styled import Text
 
 SKIPPED = "Skipped. The question comes back later."
@@ -27,7 +27,7 @@ def question(one: Asked, number: int, count: int, width: int, chosen: int | None
         right = index == one.question.right
         sign = " " if chosen is None else "✓" if right else "✗" if index == chosen else " "
         style = "text" if chosen is None else "bold good" if right else "bad" if index == chosen else "dim"
-        lines += wrap(styled(text, style), width, f"{sign} {index + 1}  ")
+        lines += wrap(in_one_style(text, style), width, f"{sign} {index + 1}  ")
     return lines
 
 

@@ -46,6 +46,12 @@ def styled(text: str, base: str = "") -> Text:
     return made
 
 
+def in_one_style(text: str, style: str) -> Text:
+    """Return inline Markdown (a text without line breaks) in a single style. An answer to choose has only one, so that
+    no answer differs from the others by a colour."""
+    return Text(styled(text).plain, style)
+
+
 def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> list[Text]:
     """Return Markdown as lines of at most ``width`` cells. ``ascii_only``: draw pictures in ASCII. ``cpus``: the host
     whose CPUs a page may draw."""
