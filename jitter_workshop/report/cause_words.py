@@ -27,14 +27,16 @@ from jitter_workshop.model.text import (
     cleaned_sentence,
     many,
 )
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ITEM = "- "
 """The characters in front of a sentence that is an item of a list."""
 
-NONE_LATE, SAME = "made none late", "as now"
+NONE_LATE, SAME = "none late", "no change"
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
 SAME: without the cause the share would be the same."""
+WITHOUT_IT = "without it"
+"""The head of the table's column of :func:`without`."""
 
 COUNTERS_ONLY = "counters only, no kernel trace"
 
@@ -195,8 +197,15 @@ def still_there(report: EvidenceReport) -> str:
     if not ranked:
         return "" if report.lost_events else "The trace shows no other task on the measured CPUs."
     more = f", and {many(len(ranked) - MOST_PHRASES, 'other name')}" if len(ranked) > MOST_PHRASES else ""
-    said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:MOST_PHRASES])
-    return f"Nevertheless, the trace shows these tasks on the measured CPUs: {said}{more}."
+    said = ", ".join(f"{name} {_times_and_rate(count, report)}" for name, count in ranked[:MOST_PHRASES])
+    return f"The trace shows these other tasks on the measured CPUs: {said}{more}."
+
+
+def _times_and_rate(count: int, report: EvidenceReport) -> str:
+    """Return how often a task ran, such as ``13 times (2.6 a second)``. Without a measured time, return the count
+    alone."""
+    rate = f" ({nice_number(count * 1e9 / report.measured_ns)} a second)" if report.measured_ns > 0 else ""
+    return f"{count:,} time{'' if count == 1 else 's'}{rate}"
 
 
 # -- with a trace ------------------------------------------------------------------------------------------------------
@@ -298,39 +307,36 @@ def without(cause: Cause, report: EvidenceReport) -> str:
     return SAME if said == _share(report.below_now) else said
 
 
-def without_head(report: EvidenceReport) -> str:
-    """Return the head of the table's column of :func:`without`; "" if the shares are not known."""
-    return f"below {nice_ns(report.threshold_ns)} without it" if report.below_now is not None else ""
-
-
-def now_in_time(report: EvidenceReport) -> str:
-    """Return a sentence on the messages below the threshold, which the column of :func:`without` calls now, such as
-    ``Now: 99.9 % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is not known."""
+def in_time(report: EvidenceReport) -> str:
+    """Return two sentences: how many messages were below the threshold, such as ``99.9 % of 400,000 messages
+    (accumulator) were below 1 µs.``, and what the column of :func:`without` says of them. Return "" if the share is not
+    known."""
     if report.below_now is None or not report.messages:
         return ""
     messages = f"{report.messages:,} {_counted(report)} ({clean(report.main_thread, WORD)})"
-    return f"Now: {_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}."
+    return (
+        f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}. The column "
+        f"'{WITHOUT_IT}' shows what this share would be if the cause took no time."
+    )
 
 
 def _counted(report: EvidenceReport) -> str:
     return next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
 
 
-def in_time(report: EvidenceReport) -> str:
-    """Return sentences on the column of :func:`without`. Return "" if the shares are not known."""
+def words_of_column(report: EvidenceReport) -> str:
+    """Return sentences on the words that stand in the column of :func:`without` in place of a share. Return "" if there
+    are none."""
     if report.below_now is None or not report.messages:
         return ""
     thread, counted = clean(report.main_thread, WORD), _counted(report)
-    said = f"The column '{without_head(report)}' shows how large the share would be if the cause took no time."
-    shown = {without(cause, report) for cause in report.causes}
+    shown, said = {without(cause, report) for cause in report.causes}, []
     if NONE_LATE in shown:
-        said += f" {NONE_LATE}: the cause stopped only other threads, so it delayed none of the {thread}'s {counted}."
+        said.append(f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}.")
     if SAME in shown:
-        said += (
-            f" {SAME}: even without the cause the stalls would be longer than this limit, so the share would not "
-            "change."
-        )
-    return said
+        limit = nice_ns(report.threshold_ns)
+        said.append(f"{SAME}: even without the cause, the stalls would be longer than {limit}.")
+    return " ".join(said)
 
 
 def _share(share: float | None) -> str:

@@ -585,12 +585,12 @@ def _causes(report: EvidenceReport) -> ReportBlock:
         Column("worst", number=True, brief=True),
         Column("a second", number=True),
     ]
-    columns += [Column(cause_words.without_head(report), number=True)] if shares else []
+    columns += [Column(cause_words.WITHOUT_IT, number=True)] if shares else []
     most = max(cause.total_ns for cause in report.causes) or 1
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
-        caption += f". {cause_words.now_in_time(report)} {told}"
+        caption += f". {told} {cause_words.words_of_column(report)}".rstrip()
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 

@@ -14,6 +14,7 @@ from jitter_workshop.presenter.course.keys_that_wait import NO_KEY
 from jitter_workshop.presenter.runs.causes import NO_TRACE, RAN_WHERE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
@@ -68,7 +69,7 @@ async def test_a_run_shows_the_causes_of_its_stalls(size: tuple[int, int]) -> No
         await pilot.press("question_mark")
         await settled(pilot)
         words = app.screen.query_one("#page-sheet", Sheet).plain()
-        assert "below 1 µs without it: in a table of causes" in " ".join(words.split())
+        assert "without it: in a table of causes" in " ".join(words.split())
         await pilot.press("escape")
         await settled(pilot)
         text = text_of(app)
@@ -77,6 +78,12 @@ async def test_a_run_shows_the_causes_of_its_stalls(size: tuple[int, int]) -> No
         assert "2 stalls over 1 µs" in text
         assert "task evil[red]" in text
         assert "20 µs" in text
+        # The explanations of the causes stand below the table: the footer names the key that leads to them.
+        pane, bar = app.screen.pane(), app.screen.query_one(KeyBar)  # type: ignore[attr-defined]
+        assert (("causes.page_down", "more below") in bar.shown) is pane.more_below is (size[1] < 48)
+        await pilot.press("end")
+        await settled(pilot)
+        assert ("causes.page_down", "more below") not in bar.shown
         await pilot.press("tab")
         await settled(pilot)
         stalls = text_of(app)

@@ -90,10 +90,10 @@ def test_remaining_tasks_are_told_from_the_trace() -> None:
     visitors = tuple(InterferingTask(1, "task", name, count, 10 * count, 10) for name, count in came.items())
     quiet = report(one([], []))
     assert quiet.residence is not None
-    told = still_there(replace(quiet, residence=replace(quiet.residence, visitors=visitors)))
+    told = still_there(replace(quiet, residence=replace(quiet.residence, visitors=visitors), measured_ns=5 * 10**9))
     assert told == (
-        "Nevertheless, the trace shows these tasks on the measured CPUs: qemu 5 times, unbound kernel workers 3 times, "
-        "kernel workers of one CPU 2 times, and 1 other name."
+        "The trace shows these other tasks on the measured CPUs: qemu 5 times (1 a second), unbound kernel workers "
+        "3 times (0.6 a second), kernel workers of one CPU 2 times (0.4 a second), and 1 other name."
     )
     assert still_there(quiet) == "The trace shows no other task on the measured CPUs."
 

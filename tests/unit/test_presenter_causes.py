@@ -27,6 +27,7 @@ from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import (
     REST,
     SHADES,
+    cause_table,
     causes_head,
     recording_commands,
     stall_bar,
@@ -39,9 +40,9 @@ from jitter_workshop.report.cause_words import (
     SAME,
     cause_name,
     cause_words,
-    in_time,
     misfit_sentence,
     without,
+    words_of_column,
 )
 from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
@@ -209,26 +210,46 @@ def test_nothing_to_explain_is_said_so() -> None:
 def test_a_share_is_told_only_where_it_is_another_one() -> None:
     events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
     lines = render(made(events, [(1_000, 9_000), (20_000, 25_000)])).split("\n")
-    assert next(line for line in lines if line.startswith("interrupt nic0")).split()[4:7] == ["µs", "as", "now"]
+    assert next(line for line in lines if line.startswith("interrupt nic0")).split()[4:7] == ["µs", "no", "change"]
     assert next(line for line in lines if line.startswith("no event")).split()[5:7] == ["99.90", "%"]
 
 
-def test_the_share_now_stands_above_the_column_that_says_as_now() -> None:
+def test_the_share_stands_above_the_column_that_says_no_change() -> None:
     events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
     text = render(made(events, [(1_000, 9_000), (20_000, 25_000)]))
     assert "were below 1 µs." in text
-    assert text.index("WHO TOOK THE TIME") < text.index("Now: 99.") < text.index("without it") < text.index("as now")
+    where = [text.index(said) for said in ("WHO TOOK THE TIME", "99.", "column 'without it'", "worst", "no change")]
+    assert where == sorted(where)
+
+
+def test_no_usual_name_of_a_cause_is_cut_at_80_columns() -> None:
+    events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
+    (cause, *_) = (report := made(events, [(1_000, 9_000), (20_000, 25_000)])).causes
+    names = {
+        "task tokio-rt-worker (12 threads)": ("task", "tokio-rt-worker", 12),
+        "local timer (interrupt)": ("vector", "local_timer", 1),
+        "timer tick_nohz_handler": ("timer", "tick_nohz_handler", 1),
+        "another CPU asks to reschedule": ("vector", "reschedule", 1),
+        "gap at local timer": ("around", "local_timer", 1),
+    }
+    causes = tuple(
+        replace(cause, kind=kind, name=name, threads=threads, count=12_345, worst_ns=40_400_000, total_ns=370_000_000)
+        for kind, name, threads in names.values()
+    )
+    # The text of a screen of 80 columns has 77: a blank, the text, a blank and the scroll bar.
+    lines = [line.plain for line in cause_table(replace(report, causes=causes), 77)]
+    assert [name for name in names if not any(line.startswith(f"{name}  ") for line in lines)] == []
+    assert max(map(len, lines)) <= 77
 
 
 def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes() -> None:
     events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
     report = made(events, [(1_000, 9_000)])
-    assert "the same" not in in_time(report)
-    assert f"{SAME}: even without the cause the stalls would be longer" in in_time(report)
-    assert NONE_LATE not in in_time(report)
+    assert f"{SAME}: even without the cause, the stalls would be longer than 1 µs." in words_of_column(report)
+    assert NONE_LATE not in words_of_column(report)
     of_others = replace(report, causes=tuple(replace(cause, late_messages=0) for cause in report.causes))
     assert {without(cause, of_others) for cause in of_others.causes} == {NONE_LATE}
-    assert f"{NONE_LATE}: the cause stopped only other threads" in in_time(of_others)
+    assert f"{NONE_LATE}: the cause stopped only other threads" in words_of_column(of_others)
 
 
 def test_a_report_draws_a_stall_in_the_colours_of_its_kinds_of_cause() -> None:

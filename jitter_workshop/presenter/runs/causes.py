@@ -32,6 +32,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import (
     BRIEF,
     ITEM,
+    WITHOUT_IT,
     cause_name,
     cause_words,
     explanations,
@@ -40,10 +41,9 @@ from jitter_workshop.report.cause_words import (
     limits_of_trace,
     misfit_sentence,
     no_cause,
-    now_in_time,
     stalls_headline,
     without,
-    without_head,
+    words_of_column,
 )
 from jitter_workshop.stats.scale import nice_ns
 
@@ -122,14 +122,14 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
     whole = sum(cause.total_ns for cause in report.causes)
-    rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
+    rows = [["cause", "stalls", "worst", *([WITHOUT_IT] if shares else []), "in all", "share"]]
     for cause in shown:
         late = [without(cause, report)] if shares else []
         taken = [nice_ns(cause.total_ns), whole_percent(cause.total_ns, whole)]
         rows.append([cause_name(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table_lines(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
-    yield from wrap(now_in_time(report), width, style="dim") if now_in_time(report) else ()
+    yield from wrap(told, width, style="dim") if (told := in_time(report)) else ()
     yield first
     for cause, line in zip(shown, lines, strict=True):
         nobody = cause.kind in NOBODY
@@ -144,7 +144,7 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
         total = nice_ns(sum(cause.total_ns for cause in hidden))
         yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
     yield Text()
-    if told := in_time(report):
+    if told := words_of_column(report):
         yield from wrap(told, width, style="dim")
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")

@@ -27,8 +27,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("◌", f"{AFTER_A_STEP}: {SEEN}."),
     ("◐", f"{HALF_DOT}. Or the chapter is begun."),
     (
-        "below 1 µs without it",
-        "in a table of causes: the share of messages that would take less than 1 µs if this cause had taken no time.",
+        "without it",
+        "in a table of causes: the share of messages that would be below the limit if this cause had taken no time.",
     ),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU, whose caches are cold for the thread."),

@@ -53,12 +53,21 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         yield Sheet(self.say_lines, id="say")
 
     def keys(self) -> Sequence[Shown]:
+        more = (("causes.page_down", "more below"),) if self.pane().more_below else ()
         tracks = (("causes.tracks", ""),) if self.traced else ()
-        rest = (("causes.copy", ""), ("app.glossary", ""), ("app.help", ""), ("causes.close", ""))
-        return (("causes.turn", self.turns[self.page]), *tracks, *rest)
+        # The words of the page stay where the footer has no room for all keys.
+        rest = (("app.glossary", ""), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        return (("causes.turn", self.turns[self.page]), *more, *tracks, *rest)
 
     def on_mount(self) -> None:
+        for pane in self.query(Pane):
+            for changing in ("scroll_y", "virtual_size"):
+                self.watch(pane, changing, self._scrolled, init=False)
         self.run_worker(self._explain(), exclusive=True, group="explain")
+
+    def _scrolled(self) -> None:
+        """Show the keys again after the layout: only then does a pane know if it has more below."""
+        self.call_after_refresh(self.refresh_keys)
 
     async def _explain(self) -> None:
         try:
