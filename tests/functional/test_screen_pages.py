@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from jitter_workshop import paths
+from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.host.cpu.topology import read_topology
@@ -152,22 +153,27 @@ async def test_no_more_curves_than_can_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 27), (120, 36), (160, 48), (80, 24)])
-async def test_names_of_runs_are_whole_and_each_curve_is_in_the_legend(size: tuple[int, int]) -> None:
-    """A list beside the chart is narrow, so a name there has a line of its own."""
+async def test_names_of_runs_are_whole_and_no_run_is_listed_twice(size: tuple[int, int]) -> None:
+    """A list beside the chart is narrow, so a name there has a line of its own. The legend has only the curves that are
+    not in the list."""
     workshop = with_runs(MOST_DRAWN, "new wake-ups beside spinners")
     async with opened(workshop, size, "c", "o") as (app, pilot):
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         shown = screen.query_one("#chart-of-runs", ChartView).render().plain
-        legend = [line for line in shown.splitlines() if "new wake" in line]
-        assert all(any(f"{sign} new wake" in line for line in legend) for sign in "●■◆▲▼★"), shown
+        assert "new wake" not in shown
         listed = screen.sheet("#runs-sheet").plain()
+        assert all(any(line[1] == sign for line in listed.splitlines()) for sign in "●■◆▲▼★"), listed
         assert "…" not in listed or size == (80, 24)
         rows = [line for line in listed.splitlines() if "new wake" in line]
         assert len(rows) == MOST_DRAWN
         assert all("…" not in row.rstrip()[:20] for row in rows), "cut at the end"
         tall = 2 if size == (160, 48) else 1
         assert screen._row_height == tall
+        await pilot.press("o")
+        shown = screen.query_one("#chart-of-runs", ChartView).render().plain
+        assert "published 2015" in shown
+        assert "new wake" not in shown
         # A click on any line of a run takes it.
         screen._clicked(ListSheet.Clicked(3 * tall))
         assert screen._cursor == 2
@@ -200,6 +206,36 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         await settled(pilot)
         assert [curve.label for curve in screen.curves()] == ["loop"]
         assert "spin and ring cannot share a chart" in " ".join(text_of(app).split())
+
+
+async def test_a_sign_has_one_colour_in_the_chart_and_in_the_list() -> None:
+    async with opened(with_runs(3), (80, 24), "c", "o", "down") as (app, _):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        chart = screen.query_one("#chart-of-runs", ChartView)
+        drawn = looks([one.curve for one in chart.curves], theme_named(app.palette.name), chart.highlight)
+        rows = [next(iter(row.spans[1:2])) for row in list(screen._list(76))[1:4]]
+        assert [str(one.style) for one in rows] == [str(look.point) for look in reversed(drawn)]
+
+
+@pytest.mark.parametrize(
+    ("room", "named"),
+    [
+        (30, "coordinated-omission: before"),
+        (20, "coordinated…: before"),
+        (14, "coord…: before"),
+        (12, "before"),
+        (5, "befo…"),
+    ],
+)
+async def test_a_name_in_the_list_keeps_a_part_of_its_chapter(room: int, named: str) -> None:
+    async with opened(with_runs(1, "before"), (80, 24), "c") as (app, _):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        (run,) = screen._runs
+        run = dataclasses.replace(run, label="before")
+        screen._chapters = {run.id: "coordinated-omission"}
+        assert screen._named(run, room) == named
 
 
 async def test_no_run_yet_is_said() -> None:

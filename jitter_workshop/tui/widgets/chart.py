@@ -42,6 +42,7 @@ class ChartView(Widget):
         self._guessing = False
         self._empty = "No curve yet."
         self._with_legend = True
+        self._listed = 0
 
     def show_curves(
         self,
@@ -51,6 +52,7 @@ class ChartView(Widget):
         marks: Sequence[ChartPoint] = (),
         empty: str = "No curve yet.",
         legend: bool = True,
+        listed: int = 0,
         between: tuple[int, int] | None = None,
         gap: Gap | None = None,
         asked: float = 99.9,
@@ -60,8 +62,9 @@ class ChartView(Widget):
 
         ``highlight``: the index of the curve to highlight (negative: from the end); None for no curve. ``marks``: the
         marks of guesses. ``empty``: the text to show without curves. ``legend``: False if a table beside the chart
-        names the curves. ``between``: the indices of the curves before and after a change; the space between them is
-        filled. ``gap``: a percentile, and the distance of these two curves at it. ``asked``: the
+        names the curves. ``listed``: the number of curves, the last ones, that a list beside the chart names with their
+        figures; the legend leaves them out. ``between``: the indices of the curves before and after a change; the space
+        between them is filled. ``gap``: a percentile, and the distance of these two curves at it. ``asked``: the
         percentile that the legend shows. ``guessing``: True while the learner sets a mark. The axis then has a label at
         each decade, and the legend does not repeat the mark's value.
         """
@@ -70,6 +73,7 @@ class ChartView(Widget):
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
         self._empty = empty
         self._with_legend = legend
+        self._listed = listed
         self.between = between
         self.gap = gap
         self._asked = asked
@@ -101,13 +105,14 @@ class ChartView(Widget):
             asked=self._asked,
             named=self._guessing,
         )
-        if not self._with_legend:
+        if not self._with_legend or (self._listed == len(drawn) and not self.marks):
             return render(width, height)
         # If the chart is high, the lines of the legend cost it less than their columns.
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         marks = () if self._guessing else self.marks
         told = partial(canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
+        named = drawn[: len(drawn) - self._listed]
         most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         if most <= 0:
             return render(width, height)
@@ -115,13 +120,13 @@ class ChartView(Widget):
         note: list[Text] = []
         for kept in range(3):
             # Lines are kept for the notes, so that a note takes the place of figures, and of no curve.
-            legend = list(told(drawn, width=legend_width, most=max(most - kept, 1)))
+            legend = list(told(named, width=legend_width, most=max(most - kept, 1)))
             read = " ".join(line.plain for line in legend)
             # A narrow legend cuts off the origin of a curve, but the origin must be visible.
             note = [
                 Text(f"{glyphs}: {', '.join(missing)}", style=app.palette.dim)
                 for elsewhere, glyphs in ((True, "hollow marks (○ □ ◇)"), (False, "filled marks (● ■ ◆)"))
-                if (missing := _unread(drawn, read, elsewhere))
+                if (missing := _unread(named, read, elsewhere))
             ]
             if len(legend) + len(note) <= most:
                 break

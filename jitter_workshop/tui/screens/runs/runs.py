@@ -38,6 +38,8 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _COLUMN = 8
+_LEAST_CHAPTER = 5
+"""The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
 MOST_DRAWN = 6
 """The largest number of curves in the chart. More curves could not be told apart."""
 
@@ -149,15 +151,21 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         own = self.workshop.context.runs.curves(chosen)
         return [*published, *imported, *(with_role(shown, self._roles.get(shown.key)) for shown in own)]
 
+    def _highlight(self, curves: Sequence[RunCurve]) -> int | None:
+        """Return the index of the curve of the run under the cursor; None if this curve is not drawn."""
+        under = self._under
+        return next((i for i, c in enumerate(curves) if under and c.run and c.run.id == under.id), None)
+
     def redraw(self) -> None:
         curves = self.curves()
         under = self._under
-        highlight = next((i for i, c in enumerate(curves) if under and c.run and c.run.id == under.id), None)
         chart = self.query_one("#chart-of-runs", ChartView)
         judged = [self._judged[run.id] for run in self._drawn]
         chart.show_curves(
             curves,
-            highlight=highlight,
+            highlight=self._highlight(curves),
+            # The list has the name and the figures of each run; the legend has the other curves.
+            listed=len(self._drawn),
             empty=NO_CURVE if self._runs else NO_RUN,
             asked=float(max(judged, key=float, default="99.9")),
         )
@@ -193,7 +201,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         # A list beside the chart is narrow and high: a name that does not fit has a line of its own.
         self._row_height = 2 if self.huge and longest > name_width else 1
         drawn = self.curves()
-        signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), None)
+        # The same colours as in the chart, where the curves that are not under the cursor are quieter.
+        highlight = self._highlight(drawn)
+        signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), highlight)
         known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
         heads = "".join(f" {f'p{tail}':>{_wide(tail)}}" for tail in tails)
         yield Text(f"    {'RUN':<{name_width}} {'p50':>8}{heads} {'max':>8}  AT", "dim")
@@ -231,16 +241,19 @@ class RunsScreen(WorkshopScreen, scope="runs"):
     def _named(self, run: Run, room: int | None = None) -> str:
         """Return a run's chapter, label and marks as one text of at most ``room`` characters.
 
-        If the text is too long, leave out the chapter. If it is still too long, cut the end of the label. If ``room``
-        is None, return the full text.
+        If the text is too long, cut the chapter; leave it out where less than _LEAST_CHAPTER characters of it would be
+        left. If it is still too long, cut the end of the label. If ``room`` is None, return the full text.
         """
         aside = f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
         label = clean(run.label or run.id, NAME)
-        named = (f"{self._chapters[run.id]}: " if run.id in self._chapters else "") + label
+        chapter = self._chapters.get(run.id, "")
+        named = (f"{chapter}: " if chapter else "") + label
         if room is None or len(named) + len(aside) <= room:
             return named + aside
+        if chapter and (left := room - len(f": {label}{aside}")) >= _LEAST_CHAPTER:
+            return f"{clean(chapter, left)}: {label}{aside}"
         return clean(clean(label, max(room - len(aside), 4)) + aside, room)
 
     def _detail(self, width: int) -> Iterable[Text]:
