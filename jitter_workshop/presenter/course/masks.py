@@ -101,7 +101,7 @@ def _reason(seen: MaskJudgement) -> str:
     return ""
 
 
-KEYS = "0–9 a–f type it · ← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
+KEYS = "0–9 a–f type it · ← → ↑ ↓ move · Space 0 or 1 · Enter checks · Esc goes back"
 
 
 def mask_keys_line(right: bool | None, last: bool) -> str:
@@ -109,5 +109,5 @@ def mask_keys_line(right: bool | None, last: bool) -> str:
     further mask follows."""
     if right is None:
         return KEYS
-    on = "Enter goes back to the plan" if last else "Enter shows the next mask · Esc goes back"
-    return on if right else f"Space changes it · {on}"
+    on = "Enter goes back to the plan" if last else "Enter the next mask · Esc goes back"
+    return on if right else f"0–9 a–f Space change it · {on}"

@@ -136,6 +136,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     def redraw(self) -> None:
         self.update_classes({f"-{page}": self.page == page for page in PAGES})
         super().redraw()
+        self._scrolled()
 
     @property
     def row_height(self) -> int:
