@@ -220,7 +220,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append(f" {self._named(run, room):<{room}}", style)
             if self._row_height > 1:
                 if under:
-                    line.stylize("under")
+                    line.append(" " * max(width - line.cell_len, 0)).stylize("under")
                 yield line
                 line = Text(" " * (name_width + 4))
             worst = summary.max if summary else None
@@ -232,7 +232,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             at = local_time(run.started_at)
             line.append(f"  {at:%H:%M}" if at is not None else "  –", "dim")
             if under:
-                line.stylize("under")
+                line.append(" " * max(width - line.cell_len, 0)).stylize("under")
             yield line
         if self._of_proofs:
             told = f"Not listed: {many(self._of_proofs, 'run')} of proofs. p at a chapter's compare step shows them."
