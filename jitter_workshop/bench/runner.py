@@ -30,6 +30,7 @@ from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import RunSpec, busy_threads, clock_seconds
 from jitter_workshop.stats.figures import INTENDED
+from jitter_workshop.stats.omission import LEAST_SENT
 
 M = TypeVar("M")
 
@@ -285,9 +286,20 @@ class RunController:
             main = self.gathered.merged[self.gathered.main_name]
             left_s = elapsed_s / count * (total - count)
             curve = main.curve("this run")
-            due = self.gathered.merged.get(INTENDED) if self.spec.pacing == "schedule" else None
-            due_curve = due.curve("this run") if due is not None else None
-            now = Progress(headline, count, total, curve, left_s, self.spec.threshold_ns, due_curve)
+            due = self.gathered.merged.get(INTENDED)
+            on_schedule = self.spec.pacing == "schedule"
+            few = due is not None and curve.count < LEAST_SENT * due.total
+            due_curve = due.curve("this run") if due is not None and (on_schedule or few) else None
+            now = Progress(
+                headline,
+                count,
+                total,
+                curve,
+                left_s,
+                self.spec.threshold_ns,
+                due=due_curve if on_schedule else None,
+                with_waits=due_curve if few else None,
+            )
             self.observer.block_done(now)
             if not self._finished:
                 self._pause(received + self.pause_s)

@@ -118,6 +118,8 @@ class Effects:
     - ``stalled``: the difference in the time in stalls.
     - ``left_out``: the reason why percentiles are not compared; "" if they are.
     - ``differences``: the differences of ``stats.effect.differences_by_figure``, the largest first.
+    - ``missed``: the chapter's own figure, if it did not change as the chapter says and is not the figure of ``lead``.
+      None in a chapter that judges by the due time: there the figure is ``nearest``.
     """
 
     lead: Effect | None
@@ -131,6 +133,7 @@ class Effects:
     stalled: Effect | None = None
     left_out: Uncompared = ""
     differences: tuple[Effect, ...] = ()
+    missed: Effect | None = None
 
     @property
     def direction(self) -> Direction:

@@ -460,7 +460,8 @@ class RunStarted:
 class Progress:
     """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
     ``threshold_ns``: the shortest length of a stall. ``due``: the curve of latencies from the due time over all blocks
-    so far; None if the messages have no schedule."""
+    so far; None if the messages have no schedule. ``with_waits``: the curve that also has the waits for messages that
+    were not sent; None if most of the planned messages were sent so far (``stats.omission``)."""
 
     block: Block
     done: int
@@ -469,6 +470,7 @@ class Progress:
     seconds_left: float
     threshold_ns: int
     due: PercentileCurve | None = None
+    with_waits: PercentileCurve | None = None
 
 
 class RunObserver(Protocol):

@@ -25,6 +25,7 @@ from jitter_workshop.presenter.runs.effect import value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
 from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME
+from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import nice_ns
 
 _LINES = 5
@@ -55,6 +56,8 @@ class PlainObserver:
         told = f"p50 {self._value(progress, '50'):>7}   p99.9 {self._value(progress, '99.9'):>7}"
         if self._from_due_time:
             told = f"{FIGURES[P99_FROM_DUE_TIME].title} {self._value(progress, DUE_TAIL):>7}"
+        elif progress.with_waits is not None:
+            told += WITH_WAITS
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
         mark = f"   {clean(progress.curve.origin, WORD)}" if progress.curve.origin else ""
         row = f"  block {progress.done:>{wide}} of {progress.total}   {told}{mark}{left}"

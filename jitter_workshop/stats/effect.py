@@ -29,7 +29,6 @@ from jitter_workshop.model.effect import Direction, Effect, Effects, Sort, Uncom
 from jitter_workshop.model.run import Block, Run
 from jitter_workshop.stats.figures import (
     FIGURES,
-    INTENDED,
     P99_FROM_DUE_TIME,
     Figure,
     KnownRun,
@@ -39,7 +38,7 @@ from jitter_workshop.stats.figures import (
     preempted_in,
     titled,
 )
-from jitter_workshop.stats.omission import compared_latency
+from jitter_workshop.stats.omission import compared_latency, view_with_waits
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, marks_of_run
 
 MOVED = 2.0
@@ -111,7 +110,8 @@ def effects_of_change(
     if not due:
         lead = lead or _largest(e for e in moved if not e.doubtful)
         lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
-    shown = of_chapter if as_wanted and (lead is None or of_chapter is None or of_chapter.name != lead.name) else None
+    apart = of_chapter if of_chapter is not None and (lead is None or of_chapter.name != lead.name) else None
+    shown, missed = (apart, None) if as_wanted else (None, None if due else apart)
     nearest = of_chapter if due else _largest(every) or of_chapter
     risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
 
@@ -121,10 +121,18 @@ def effects_of_change(
         left_out = "waits"
 
     def told(lead: Effect | None, but: Effect | None) -> Effects:
-        apart = tuple(differences_by_figure(before, after, asked).values())
-        judged = found.get(tail)
+        differences = tuple(differences_by_figure(before, after, asked).values())
         return Effects(
-            lead, but, nearest, shown, judged, _largest(risen), stalled=stalled, left_out=left_out, differences=apart
+            lead,
+            but,
+            nearest,
+            shown,
+            found.get(tail),
+            _largest(risen),
+            stalled=stalled,
+            left_out=left_out,
+            differences=differences,
+            missed=missed,
         )
 
     if lead is None:
@@ -256,7 +264,7 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     if compared is None:
         return None
     if compared is not one:
-        one, before, after = compared, _of_waits(before), _of_waits(after)
+        one, before, after = compared, *(dataclasses.replace(s, run=view_with_waits(s.run)) for s in (before, after))
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -290,14 +298,6 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     return Effect(
         one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort, within_runs=within
     )
-
-
-def _of_waits(seen: KnownRun) -> KnownRun:
-    """Return the run with the histogram from the due time as its main one, and without blocks, which do not have the
-    waits. So the marks of its percentiles are those of the latency with the waits."""
-    run = seen.run
-    histograms = {**run.histograms, run.main_histogram: run.histograms[INTENDED]}
-    return dataclasses.replace(seen, run=dataclasses.replace(run, histograms=histograms, blocks=()))
 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:

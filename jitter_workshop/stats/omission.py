@@ -8,7 +8,9 @@ with the messages is too low.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
+from jitter_workshop.model.run import Run
 from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun, percentile_reader
 
 LEAST_SENT = 0.9
@@ -65,6 +67,19 @@ def with_waits(one: Figure) -> Figure:
     WITHOUT_WAITS.
     """
     return dataclasses.replace(one, title=f"{one.title}{WITH_WAITS}", read=percentile_reader(one.id, INTENDED))
+
+
+def view_with_waits(run: Run) -> Run:
+    """Return a run with the histogram that has the waits as its main one. Its percentiles then have the waits. The view
+    is without blocks, which do not have the waits. ``run``: a run with the histogram INTENDED."""
+    histograms = {**run.histograms, run.main_histogram: run.histograms[INTENDED]}
+    return dataclasses.replace(run, histograms=histograms, blocks=())
+
+
+def told_with_waits(runs: Sequence[KnownRun]) -> bool:
+    """Return True if latencies of ``runs`` are told with the waits: one of them sent few of its planned messages, and
+    all of them have the waits."""
+    return any(sent_share(seen) is not None for seen in runs) and all(INTENDED in s.run.histograms for s in runs)
 
 
 def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:

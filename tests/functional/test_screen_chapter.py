@@ -1164,9 +1164,9 @@ def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
     chart = next(one for one in document.overlays if one.title == "Coordinated omission")
     assert [curve.label.partition(":")[0] for curve in chart.curves] == [
         "transit",
-        "transit",
         "from the due time",
         "corrected",
+        "from the due time",
     ]
     assert chart.between is None
     tables = [one for section in sections(document) for one in section.blocks if isinstance(one, Subsection)]

@@ -83,7 +83,7 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert "the thread gave its CPU up: 2 → 800 a second, 400 times more" in told
     assert told.startswith(f"{EMULATED}: ")
     assert "better" not in told
-    assert effect.large_figure(view.effects) == ("", "")
+    assert effect.large_figure(view.effects) == ("400×", "accent"), "a count, which is neither better nor worse"
     assert effect.large_figure(pair[0]) == ("", "")
     found = walk.guess.outcome()
     assert found is not None

@@ -17,7 +17,7 @@ from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.report.pictures import drawing
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.figures import INTENDED
+from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
 from tests import madeup
 
 SENT = [500] * 990 + [3_000_000] * 10
@@ -77,10 +77,25 @@ def test_a_curve_has_one_sign_and_colour_beside_one_and_two_others(walk: Chapter
     walk._context.handle.add_run(again, parts)
     walk.record("again", again)
     both = shown()
-    assert next(iter(both.items())) == ("transit: never stopped", ("■", both["transit: never stopped"][1]))
+    # This run has no latency from the due time.
+    assert list(both)[-1] == "transit: never stopped"
+    assert both["transit: never stopped"][0] == "■"
     assert {label: look for label, look in both.items() if label in first} == first
     drawn = drawing.picture([one.curve for one in walk.runs.curves()])
-    assert [one.number for one in drawn.series] == [1, 0, 3, 4]
+    assert [one.number for one in drawn.series] == [0, 3, 4, 1]
+
+
+def test_of_the_later_run_the_chart_has_the_latency_from_the_due_time_alone(walk: ChapterWalk) -> None:
+    """It is the figure by which the chapter compares its runs, so a legend must have it."""
+    again, parts = madeup.make_run([SENT], run_id="20270101-000000-aaaa", label="never stopped")
+    due, due_parts = madeup.make_run([SENT], name=INTENDED)
+    again = replace(again, histograms={**again.histograms, **due.histograms})
+    both = [replace(a, histograms={**a.histograms, **b.histograms}) for a, b in zip(parts, due_parts, strict=True)]
+    walk._context.handle.add_run(again, tuple(both))
+    walk.record("again", again)
+    labels = [one.label.partition(":")[0] for one in walk.runs.curves() if "never stopped" in one.label]
+    assert labels == [FROM_DUE_TIME]
+    assert walk.runs.curves()[-1].curve.role == "after"
 
 
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])

@@ -183,7 +183,8 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(of_recorded(walk, 80))
-    assert result.startswith("recorded: Task unbound (and 2 smaller ones) took")
+    assert result.startswith("recorded: What changed: the thread preempted: 73.4 → 3.7 a second")
+    assert "Task unbound (and 2 smaller ones) took" in result
     assert "RECORDED COUNTS" in plain(effect.two_run_table(counts, 80, effect.origin_of(both[0])))
 
 

@@ -25,11 +25,11 @@ def sent(number: int, due_ns: int | None = None) -> Run:
 def test_one_run_is_told_with_its_share_and_p999_with_the_waits() -> None:
     few = warning((KnownRun(sent(87, 120_000_000)),))
     assert few.plain == (
-        "Only 9 % of the planned messages were sent: a thread was stopped for long. The curve leaves out these waits. "
-        "p99.9 with these waits is about 120 ms."
+        "Only 9 % of the planned messages were sent: a thread was stopped for long. "
+        "With the waits, p99.9 is about 120 ms."
     )
     on_schedule = replace(sent(87, 120_000_000), pacing="schedule")
-    assert warning((KnownRun(on_schedule),)).plain.endswith("waits. p99.9 from the due time is 120 ms.")
+    assert warning((KnownRun(on_schedule),)).plain.endswith(". From the due time, p99.9 is 120 ms.")
     assert "p99.9" not in warning((KnownRun(sent(87)),)).plain
     assert not warning((KnownRun(sent(950)),))
 
@@ -50,7 +50,10 @@ def test_of_two_runs_the_warning_says_which() -> None:
     assert warning((enough, few)).plain.startswith("Only 9 % of the planned messages were sent in the second run: ")
     both = warning((few, fewer)).plain
     assert both.startswith("Only 9 % and 6 % of the planned messages were sent in both runs: ")
-    assert both.endswith("The curves leave out these waits. p99.9 with these waits is about 120 ms and 300 ms.")
+    assert both.endswith("long. With the waits, p99.9 is about 120 ms and 300 ms.")
+    assert warning((few, fewer), valued=False).plain.endswith("long.")
+    # Without the waits, the latencies themselves are too short.
+    assert warning((KnownRun(sent(87)),)).plain.endswith("The latencies leave out their waits.")
     assert few_sent((enough, enough), 80) == []
 
 

@@ -22,7 +22,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.omission import warning
-from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.presenter.text.lines import Lines, written
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import (
     ALIKE,
@@ -74,24 +74,51 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert effect.large_figure(shown) == ("21×", "bad")
 
 
-def test_a_loss_stands_before_the_gain_of_the_chapter_and_is_not_to_be_cut() -> None:
+def styles_of(lines: Lines) -> str:
+    return " ".join(str(style) for line in lines for style in (line.style, *(span.style for span in line.spans)))
+
+
+def test_the_chapters_figure_comes_first_and_a_loss_after_it_is_loud_and_not_to_be_cut() -> None:
     after = dataclasses.replace(run(p90=4_200, preempted=10), id="another")
     pair = KnownRun(run(preempted=40)), KnownRun(after)
     found = between(*(seen.run for seen in pair), Shows("preempted", 3.0))
-    for width in (24, 100):
-        result = effect.result_of_two_runs(found, pair, "changed", width)
-        worse, rest = (
-            " ".join(line.plain for line in part) for part in (result.told[: result.uncut], result.told[result.uncut :])
-        )
-        assert worse.startswith("Looks worse: p90: 200 ns")
-        assert rest.startswith("What changed: the thread preempted")
-        assert not any(span.style == "bold accent" for line in result.told[result.uncut :] for span in line.spans)
-        verdict = effect.result_of_two_runs(found, pair, "changed", width, Text("Proven: no change."))
+    for width, short in ((24, False), (100, False), (24, True), (100, True)):
+        result = effect.result_of_two_runs(found, pair, "changed", width, short=short)
+        kept = " ".join(line.plain for line in result.told[: result.uncut])
+        assert kept.startswith("What changed: the thread preempted")
+        assert "Looks worse: p90: 200 ns" in kept
+        styles = styles_of(result.told)
+        assert "bold bad" in styles
+        assert "bold accent" not in styles, "only one thing is loud"
+        verdict = effect.result_of_two_runs(found, pair, "changed", width, Text("Proven: no change."), short=short)
         kept = " ".join(line.plain for line in verdict.told[: verdict.uncut])
         assert kept.startswith("Proven: no change.")
         assert "p90" in kept
-    better = between(run(tail=190_000, preempted=40), run(tail=20_000, preempted=8), Shows("preempted", 3.0))
-    assert effect.result_of_two_runs(better, pair, "changed", 24).uncut == 0
+
+
+def test_a_figure_that_moved_less_than_its_chapter_says_is_told_first_all_the_same() -> None:
+    before, after = run(preempted=40), dataclasses.replace(run(p90=4_200, preempted=30), id="another")
+    found = between(before, after, Shows("preempted", 3.0))
+    assert found.shown is None
+    assert found.missed is not None
+    told = said(found, before, after).splitlines()
+    assert told[0] == "Not as expected: the thread preempted: 40 → 30 a second, 1.33 times fewer."
+    assert told[1].startswith("Looks worse: p90: 200 ns → 4.2 µs")
+    none = said(between(before, run(preempted=30), Shows("preempted", 3.0)), before, after)
+    assert " ".join(none.split()).startswith(
+        "Not as expected: the thread preempted: 40 → 30 a second, 1.33 times fewer. No latency figure changed"
+    )
+
+
+def test_the_percentile_that_judges_the_runs_is_told_beside_a_larger_effect() -> None:
+    before, after = run(p90=900), dataclasses.replace(run(p90=100), id="another")
+    stalls = Effect("stalls of 1 ms and more", ("30", "1 a second"), 30.0, "better", "fewer", sort="stalls")
+    tail = Effect("p99.9", ("9 µs", "8 µs"), 1.125, "better", "shorter")
+    found = dataclasses.replace(between(before, after), lead=stalls, tail=tail)
+    told = " ".join(said(found, before, after).split())
+    assert told.startswith(
+        "Looks better: stalls of 1 ms and more: 30 → 1 a second, 30 times fewer. Judged by p99.9: 9 µs → 8 µs, 1.12"
+    )
 
 
 def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
@@ -125,7 +152,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     assert effect.of_another_cause(found) == disk
     told = " ".join(said(found, before, after).split())
     assert "Perhaps worse: p90: 200 ns → 4.2 µs" in told
-    assert "Interrupt virtio1-req.0 took no time before and 22.5 ms of each second after. The change of" in told
+    assert "It may come from interrupt virtio1-req.0, which this change does not reduce: 0 → 22.5 ms of each" in told
     assert effect.large_figure(found) == ("", "")
     back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
     assert effect.of_another_cause(back) is not None
@@ -133,7 +160,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     # A small change of a large cause is no factor of 1.
     large = with_causes(before, after, treated, CauseTime("task python", (807e6, 845e6)))
     told = " ".join(said(large, before, after).split())
-    assert "Task python took about as much in both runs: 807 ms of each second before and 845 ms after." in told
+    assert "It may come from task python, which this change does not reduce: 807 ms → 845 ms of each second." in told
     # Less than half, a cause that the figure counts, a bound instead of a time, and no treated cause at all.
     loud = CauseTime("work vmstat_update", (1e6, 40e6), treated=True)
     for causes in (
@@ -166,8 +193,8 @@ def test_a_percentile_that_differs_as_much_within_each_run_may_be_chance() -> No
     assert lead.sort == "stalls", "a figure that is not in doubt comes first"
     alone = Effects(p50, None, p50)
     told = " ".join(said(alone, *both).split())
-    assert "Perhaps better: p50: 30 µs → 100 ns, 300 times shorter." in told
-    assert "within each run differ by as much, so the difference" in told
+    doubt = "(may be chance: the blocks of one run differ as much)"
+    assert f"Perhaps better: p50: 30 µs → 100 ns, 300 times shorter {doubt}." in told
     assert effect.large_figure(alone, runs=tuple(map(KnownRun, both))) == ("", "")
     # The blocks of one run alike, too few blocks, and a span that is smaller than the effect.
     for pair in (
@@ -282,10 +309,10 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
     assert between(before, after, Shows("preempted", 5.05)).shown == found.shown
     assert between(before, after, Shows("preempted", 6.0)).shown is None
     risen = between(after, before, Shows("preempted", 3.0, rises=True))
-    assert said(risen).splitlines()[1].startswith("What changed: the thread preempted: 8 → 40 a second")
+    assert said(risen).startswith("What changed: the thread preempted: 8 → 40 a second")
     fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
     assert said(between(slow, fast, Shows("core-hz", 1.2, rises=True))).startswith(
-        "What changed: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher. No latency figure changed"
+        "What changed: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher.\nNo latency figure changed"
     )
     # A latency of the chapter's is better from the same factor on as any other.
     longest = between(run(worst=9_000), run(worst=6_000), Shows("max", 1.3))
@@ -298,8 +325,8 @@ def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move(
     assert found.direction == "same"
     assert effect.large_figure(found) == ("", "")
     assert said(found) == (
-        "What changed: the thread preempted: 474 → 0 a second. No latency figure changed by a factor of 2:\n"
-        "p99.9: ~5 µs → ~4.9 µs.\n"
+        "What changed: the thread preempted: 474 → 0 a second.\n"
+        "No latency figure changed by a factor of 2: p99.9: ~5 µs → ~4.9 µs.\n"
     )
     assert between(run(preempted=40), run(preempted=10)).lead is None
 
@@ -355,7 +382,7 @@ def test_one_event_leads_only_where_nothing_else_moved_and_few_events_never_do()
     alone = between(run(worst=9_000), run(worst=9_000_000))
     assert alone.lead is not None
     assert alone.lead.one_event
-    assert "The maximum is one event." in said(alone)
+    assert "(one event)" in said(alone)
     assert between(run(tail=90_000, worst=95_000), run(tail=20_000, worst=9_000_000)).direction == "better"
     assert between(run(preempted=9), run(preempted=0)).lead is None
 
@@ -460,7 +487,7 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     first, second = effect.result_of_two_runs(found, both, "changed", 100).lines
     assert str(first.spans[0].style) == "bold good"
     assert second.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
-    assert str(second.spans[0].style) == "bold bad"
+    assert str(second.spans[0].style) == "bad"
     # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
     again = between(few, with_stalls(run(), 300, 9e6))
     quiet = effect.result_of_two_runs(again, both, "changed", 100).lines[1]
@@ -470,6 +497,27 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert "bad" not in " ".join(str(span.style) for span in quiet.spans)
     assert between(few, with_stalls(run(), 260, 9e7)).but is None
     assert between(with_stalls(run(p50=900), 4, 9e6), with_stalls(run(), 9, 9e7)).but is None
+
+
+def test_the_cause_that_chance_made_different_is_told_between_two_equal_runs() -> None:
+    ours, tick = CauseTime("task backup", (197e6, 0.0)), CauseTime("local timer", (1e6, 2e6))
+    found = dataclasses.replace(between(run(), run()), causes=(ours, tick))
+    luck = "Luck: this tool changed nothing, and p99 differs."
+    told = " ".join(written(effect.by_luck(luck, 300, cause=effect.cause_by_chance(found))).split())
+    assert told == (
+        "Luck: by chance, task backup took 197 ms of each second in the first run and none in the "
+        "second. This tool changed nothing, and p99 differs."
+    )
+    assert "in the first run and none in the second" in " ".join(said(found, relation="alike").split())
+    back = dataclasses.replace(found, causes=(dataclasses.replace(ours, ns=(0.0, 197e6)), tick))
+    assert effect.cause_by_chance(back) is not None
+    # A cause with a small share, one that differs by less than a factor of 2, and one of many.
+    for causes in (
+        (dataclasses.replace(ours, ns=(9e6, 0.0)), CauseTime("task a", (500e6, 500e6))),
+        (dataclasses.replace(ours, ns=(197e6, 120e6)), tick),
+        tuple(CauseTime(f"task {n}", (50e6 + n, 0.0)) for n in range(3)),
+    ):
+        assert effect.cause_by_chance(dataclasses.replace(found, causes=causes)) is None
 
 
 def test_runs_made_alike_on_a_host_that_was_not_alike_say_so() -> None:
@@ -797,9 +845,8 @@ def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -
     before, after = few_were_sent(run(tail=90_000)), dataclasses.replace(run(p90=4_200), id="another")
     known = KnownRun(before), KnownRun(after)
     found = between(before, after)
-    assert said(found, before, after, width=400).startswith(
-        "Only 10 % of the planned messages were sent in the first run: "
-    )
+    result = effect.result_of_two_runs(found, known, "changed", 400)
+    assert result.caveats[0].plain.startswith("Only 10 % of the planned messages were sent in the first run: ")
     assert "Looks" not in said(found, before, after)
     assert "Perhaps" in said(found, before, after)
     assert effect.large_figure(found, runs=known) == ("", "")
@@ -889,7 +936,7 @@ def test_a_latency_whose_waits_are_not_known_has_no_direction() -> None:
     caused = dataclasses.replace(nothing, causes=(CauseTime("task python3", (1e6, 1.1e6)),))
     for effects in (nothing, caused):
         told = " ".join(said(effects, gone, dataclasses.replace(gone, id="b")).split())
-        assert told.startswith("Only 10 % and 10 % of the planned messages were sent in both runs")
+        assert "Only 10 % and 10 % of the planned messages were sent in both runs" in told
         assert "No clear change: no figure that can be compared moved by a factor of 2." in told
 
 
@@ -990,16 +1037,18 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     assert told[0].startswith("What changed: the thread preempted: 93 → 10 a second, 9.3 times fewer.")
     assert told[1] == "The curve: p90: 200 ns → 500 ns, 2.5 times longer. This may be luck."
     assert not any("bad" in str(span.style) for line in result.lines for span in line.spans)
-    # The figure is also before the time of its cause, which has another factor.
+    # The time of its cause, which has another factor, is told after it.
     cause = CauseTime("work vmstat_update", (9e6, 1.6e6), treated=True, counted=True)
-    first = said(dataclasses.replace(found, causes=(cause,)), before, after, width=300).splitlines()[0]
-    assert first.startswith("What changed: the thread preempted: 93")
-    assert "5.6 times less" in first
+    lines = said(dataclasses.replace(found, causes=(cause,)), before, after, width=300).splitlines()
+    assert lines[0].startswith("What changed: the thread preempted: 93")
+    assert "5.6 times less" in lines[2]
     # Another cause that explains the worse curve is told, too.
     other = CauseTime("task python3", (1e6, 50e6), task="python3")
     beside = said(dataclasses.replace(found, causes=(other, cause)), before, after, width=300)
-    assert "Task python3 took 1 ms of each second before and 50 ms after" in beside
-    assert "not meant to reduce this cause" in beside
+    assert "It may come from task python3, which this change does not reduce: 1 ms → 50 ms of each second." in beside
+    load = dataclasses.replace(other, own_load=True)
+    beside = said(dataclasses.replace(found, causes=(load, cause)), before, after, width=300)
+    assert "It may come from task python3, this chapter's own load: 1 ms → 50 ms" in beside
     # With no event in one run the factor is not known.
     gone = between(before, run(p90=500), Shows("preempted", 3.0))
     assert effect.curve_is_quiet(gone)

@@ -58,7 +58,7 @@ class ChapterComparison:
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
         shows, found = self._runs.shows, self._effects(self._runs.seen(first), self._runs.seen(second))
-        told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
+        told = {one.name for one in (found.shown, found.missed, found.lead, found.but) if one is not None}
         if shows is None or titled(figure_with_id(shows.figure), first).title not in told:
             strayed = (*strayed, *effect)
         if told_first:

@@ -24,6 +24,7 @@ from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.figures import KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
+from jitter_workshop.stats.omission import told_with_waits
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -131,13 +132,20 @@ class ChapterRuns:
 
     def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
-        for come after them. Each curve has its role, whatever its place."""
-        found = {slot: self._context.runs.curve(run) for slot, run in runs.items()}
-        own = tuple(with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items() if shown is not None)
+        for come after them. Each curve has its role, whatever its place. If a run sent few of its planned messages, all
+        curves have the waits, as the results of these runs."""
+        waits = not self.by_several_clocks and told_with_waits([KnownRun(run) for run in runs.values()])
+        read = self._context.runs.curve_with_waits if waits else self._context.runs.curve
+        found = {slot: shown for slot, run in runs.items() if (shown := read(run)) is not None}
+        own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}
         first = runs.get("measure") if self.by_several_clocks else None
         if first is None:
-            return own
-        return (*(label_with_quantity(curve, TRANSIT) for curve in own), *self._context.runs.further_curves(first))
+            return tuple(own.values())
+        transit = {slot: label_with_quantity(shown, TRANSIT) for slot, shown in own.items()}
+        # Of a later run only the latency from the due time is compared.
+        later = {s: self._context.runs.further_curves(run)[:1] or (transit[s],) for s, run in runs.items()}
+        due = [with_role(curve, ROLES_OF_SLOTS.get(s)) for s in later if s != "measure" for curve in later[s]]
+        return (*(c for s, c in transit.items() if s == "measure"), *self._context.runs.further_curves(first), *due)
 
     @property
     def by_several_clocks(self) -> bool:

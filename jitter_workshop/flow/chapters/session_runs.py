@@ -11,6 +11,8 @@ from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
+from jitter_workshop.stats.figures import INTENDED
+from jitter_workshop.stats.omission import WITH_WAITS, view_with_waits
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.attribution import ExplainProgress
@@ -48,6 +50,20 @@ class SessionRuns:
         stored = self._handle.runs()
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
+
+    def curve_with_waits(self, run: Run) -> RunCurve | None:
+        """Return the curve of a run with the waits for messages that were not sent (``stats.omission``); None if the
+        run has no such histogram. Its run has these latencies as its main histogram."""
+        if INTENDED not in run.histograms:
+            return None
+        key = f"{run.id}-{INTENDED}"
+        if key not in self._curves:
+            try:
+                self._curves[key] = self._handle.curve(run, INTENDED)
+            except SessionError:
+                return None
+        label = f"{run.label or run.id},{WITH_WAITS}"
+        return RunCurve(key=run.id, label=label, curve=self._curves[key], run=view_with_waits(run))
 
     def curve(self, run: Run) -> RunCurve | None:
         """Return the curve of a run's main histogram; None if the run has no such histogram."""

@@ -108,10 +108,12 @@ class Marked:
         self._observer.started(event)
 
     def block_done(self, progress: Progress) -> None:
-        curve, due = progress.curve, progress.due
-        curve = dataclasses.replace(curve, origin=self._mark)
-        due = dataclasses.replace(due, origin=self._mark) if due is not None else None
-        self._observer.block_done(dataclasses.replace(progress, curve=curve, due=due))
+        curve = dataclasses.replace(progress.curve, origin=self._mark)
+        due, waits = (
+            None if one is None else dataclasses.replace(one, origin=self._mark)
+            for one in (progress.due, progress.with_waits)
+        )
+        self._observer.block_done(dataclasses.replace(progress, curve=curve, due=due, with_waits=waits))
 
 
 class MeasurementStopped(MeasureError):

@@ -52,10 +52,13 @@ _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
 _WHAT_CHANGED = "What changed: "
+_NOT_AS_EXPECTED = "Not as expected: "
+_NO_LATENCY = "No latency figure changed by a factor of 2"
 _CURVE = "The curve: "
 _MAY_BE_LUCK = "This may be luck."
 _PERHAPS = "Perhaps "
-_JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED])}|{_PERHAPS}[a-z]+: )")
+_BEGINS = (*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED, _NOT_AS_EXPECTED)
+_JUDGES = re.compile(f"^(?:{'|'.join(_BEGINS)}|{_PERHAPS}[a-z]+: )")
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
 _ONLY_TWO = "THESE TWO RUNS: "
@@ -129,6 +132,16 @@ def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
     return of_curve and lead.direction == "worse" and lead.factor <= shown.factor
 
 
+def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
+    """Return the effect that is emphasised, and whose factor is shown large. It is the effect on latency or stalls, if
+    it has no other reason than the change. Otherwise it is the effect on the chapter's figure, if this figure changed
+    as the chapter says. None if there is neither. ``runs``: the two runs, if they are known."""
+    lead = told_first(found)
+    if lead is not None and not in_doubt(lead, found, runs) and not curve_is_quiet(found, runs):
+        return lead
+    return found.shown or lead
+
+
 def origin_of(seen: KnownRun) -> str:
     """Return the words for a run that was not measured on this real machine, such as "recorded" or "emulated"; "" for
     other runs."""
@@ -187,17 +200,19 @@ def large_figure(
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
     value of the percentile that judges the run, with the waits if the run sent few of its planned messages. A question
     mark follows if these waits are not known.
-    For two runs it is the factor by which a latency changed. This factor is not shown if chance, other tasks or such a
-    run may explain the change. If :func:`curve_is_quiet`, it is the factor by which the chapter's count changed.
+    For two runs it is the factor of the :func:`loudest` effect. A factor of latency is not shown if chance, other tasks
+    or such a run may explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
     due time."""
     if isinstance(found, Effects):
-        if (shown := found.shown) is not None and curve_is_quiet(found, runs):
-            return ("", "") if shown.at_least or shown.factor < MOVED else (f"{times_told(shown.factor)}×", "accent")
-        lead = told_first(found)
-        large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
+        loud = loudest(found, runs)
+        if loud is None or loud.at_least or loud.factor < MOVED:
+            return "", ""
+        if loud is found.shown:
+            return f"{times_told(loud.factor)}×", "accent"
+        large = loud.sort == "latency" and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
-        return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
+        return (f"{times_told(loud.factor)}×", role) if large else ("", "")
     tail = _tail(found, asked, from_due_time=from_due_time) if found is not None else None
     if found is None or tail is None:
         return "", ""
@@ -244,8 +259,9 @@ def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[
 
 def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool) -> float | None:
     """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
-    before the first block has ended. ``from_due_time``: True for latency from the due time, False for transit."""
-    curve = None if now is None else now.due if from_due_time else now.curve
+    before the first block has ended. ``from_due_time``: True for latency from the due time. False for transit, with the
+    waits if the run has sent few of its planned messages so far."""
+    curve = None if now is None else now.due if from_due_time else now.with_waits or now.curve
     return curve_value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
 
 
@@ -276,6 +292,7 @@ def unfinished_line(
         told = f"{name}: the run has not begun" if waits else f"{name} so far: no block is done yet"
         return wrap(Text(told, "dim"), width)
     firm = _firm(now, tail)
+    name += WITH_WAITS if now.with_waits is not None and not from_due_time else ""
     lead = _lead(clean(now.curve.origin, WORD))
     value = value_so_far(now, tail, from_due_time=from_due_time)
     line = Text.assemble(lead, (f"{name} so far: {nice_ns(value)}", "bold accent" if firm else "text"))
@@ -311,120 +328,176 @@ def result_of_two_runs(
 ) -> Result:
     """Return the result of two runs, as lines in this order:
 
-    - the warning of ``presenter.runs.omission``; below the verdict of a proof it comes later
-    - the effect on the chapter's figure
-    - the largest effect on latency or stalls; if this effect is worse, it comes first
-    - the largest effect in the other direction, in bold if it is a loss that chance does not explain
+    - the effect on the chapter's figure, as far as it moved
+    - the effect on latency or stalls, with its doubt, and the percentile by which the runs are judged
+    - the time of the chapter's causes, or of the cause that explains most of the difference
+    - the largest effect in the other direction, coloured if it is a loss that chance does not explain
+    - the warning of ``presenter.runs.omission``
     - the state of the proof, and the tasks that took at least _MUCH_COMPANY per cent of a CPU
     - notes: why the difference may be chance, what a percentile leaves out, and smaller tasks
 
-    ``proof``: a sentence on the proof of this change; "" if the change cannot be proven. If ``proof`` is a ``Text``, it
-    is the verdict of a proof. Then the lines begin with this verdict, and the result of the two runs is not emphasised.
-    ``short``: join the state of the proof and the tasks in one paragraph.
+    Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
+    cannot be proven. If ``proof`` is a ``Text``, it is the verdict of a proof. Then the lines begin with this verdict,
+    and the result of the two runs is not emphasised. ``short``: join the first two in one paragraph, and the last two
+    before the notes; the times of causes are then a note.
     """
-    told, caveats, notes = _compared(found, runs, relation, proof, short)
-    worse = found.direction == "worse" and found.lead is not None and relation == "changed"
-    # A verdict of a proof comes before the two runs, and so does the warning.
-    first = 1 + isinstance(proof, Text) if worse else 0
-    if told and (warning := few_sent(runs)):
-        if isinstance(proof, Text):
-            caveats = [warning, *caveats]
-        else:
-            told, first = [warning, *told], 1 + first
+    told, uncut, caveats, notes = _compared(found, runs, relation, proof, short)
     wrapped = [wrap(part, width) for part in told]
     return Result(
         [line for part in wrapped for line in part],
         [line for part in caveats for line in wrap(part, width)],
-        sum(map(len, wrapped[:first])),
+        sum(map(len, wrapped[:uncut])),
         [line for part in notes for line in wrap(part, width)],
     )
 
 
 def _compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool
-) -> tuple[list[Text], list[Text], list[Text]]:
-    """Return the paragraphs of :func:`result_of_two_runs`: the result, its caveats, and its notes."""
+) -> tuple[list[Text], int, list[Text], list[Text]]:
+    """Return the paragraphs of :func:`result_of_two_runs`: the result, how many of its first paragraphs a screen must
+    not cut, its caveats, and its notes."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
-    unknown = nearest is None and found.shown is None and not found.causes and not found.left_out
+    of_chapter = found.shown or found.missed
+    unknown = nearest is None and of_chapter is None and not found.causes and not found.left_out
     if unknown and relation != "strayed":
-        return [], [], []
+        return [], 0, [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
-        return [Text(_ONE_RUN, "bold accent")], [], []
+        return [Text(_ONE_RUN, "bold accent")], 0, [], []
     others = " ".join(_disturbances(runs, _MUCH_COMPANY))
     smaller = "" if others else " ".join(_disturbances(runs, 0.0))
+    with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
+    few = [warning] if (warning := few_sent(runs, valued=not with_them)) else []
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
-        return [line, *([Text(others, "text")] if others else [])], known, [Text(smaller, "text")] if smaller else []
-    parts, loud, quiet, notes = list[Text](), list[Text](), list[str](), list[str]()
-    quiet_curve = not isinstance(proof, Text) and curve_is_quiet(found, runs)
-    if (told_of_chapter := _of_chapter(found, figure_first=quiet_curve)) is not None:
-        parts.append(told_of_chapter)
-    if found.lead is not None and quiet_curve:
-        parts.append(Text(f"{_CURVE}{describe_effect(told_first(found) or found.lead)}. {_MAY_BE_LUCK}", "text"))
-    elif found.lead is not None:
-        doubtful = in_doubt(found.lead, found, runs)
-        looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
-        if noises_differ(runs):
-            looks = _DIFFERS
-        role, first = (
-            "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction],
-            told_first(found) or found.lead,
-        )
-        line = Text(f"{looks}{describe_effect(first)}.", f"bold {role}")
-        if first is not found.lead:
-            line.append(
-                f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
-            )
-        if found.direction == "worse":
-            # A small screen cuts the last lines, and must not cut these. The cause's good news is not emphasised then.
-            parts = [line, *(Text(part.plain, "text") for part in parts)]
-        else:
-            parts.append(line)
-    elif parts:
-        felt = found.tail or nearest
-        # The warning of a run that sent few messages has its latency with the waits, which is another one.
-        apart_from_it = (
-            felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name)
-        )
-        if felt is not None and apart_from_it and not few_sent(runs) and not found.left_out:
-            parts[0].append(f" No latency figure changed by a factor of 2: {describe_effect(felt)}.", "text")
-        notes += _left(runs[1]) if apart_from_it and not found.causes else []
-    elif nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
-        # Other figures may have moved: a chapter that judges by the due time does not tell them.
-        parts.append(Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent"))
-    else:
-        told = "." if nearest is None or nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
-        parts.append(
-            Text.assemble((f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"), (f" by a factor of 2{told}", "text"))
-        )
-    if found.lead is not None:
-        if (other := of_another_cause(found)) is not None:
-            only = _THESE_TWO if isinstance(proof, Text) else ""
-            quiet.append(f"{only}{_in_time(other)}. The change of this chapter is not meant to reduce this cause.")
-        lost, but = _but(found)
-        loud += [Text(told, "bold bad") for told in lost]
-        notes += but
-    if found.lead is not None and found.lead.one_event:
-        notes.append("The maximum is one event.")
-    elif found.lead is not None and found.lead.within_runs:
-        notes.append("The blocks within each run differ by as much, so the difference between the runs may be chance.")
-    elif found.lead is not None and found.lead.few:
-        notes.append("Fewer than ten stalls are longer than this value, so the difference may be chance.")
+        quiet = [Text(others, "text")] if others else []
+        return [*few, line, *quiet], len(few), known, [Text(smaller, "text")] if smaller else []
+    proven, other = isinstance(proof, Text), of_another_cause(found)
+    figure, latency = _of_figure(found, runs), _of_latency(found, runs, quiet=not proven)
+    cause = _of_causes(found, told=other)
+    if other is not None and latency:
+        latency.append(f" {_may_come_from(other)}", "text")
+    parts = [part for part in (figure, latency) if part]
+    lost, but = _but(found)
+    losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
+    if found.lead is None and of_chapter is not None and not found.causes:
+        notes += _left(runs[1])
     notes.append(_LEFT_OUT[found.left_out])
-    usual = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
-    if usual:
+    if found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title:
         notes.append(against_each_other(runs))
-    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not few_sent(runs):
+    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not few:
         notes.append(left_out(runs, judged))
-    said, below = " ".join(filter(None, (*quiet, others))), [Text(one, "text") for one in (*notes, smaller) if one]
+    below = [Text(one, "text") for one in (*notes, smaller) if one]
+    if with_them:
+        # The latencies have the waits, so this is no warning.
+        few, below = [], [*(Text(one.plain, "text") for one in few), *below]
     if isinstance(proof, Text):
-        parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
-        return parts, [*loud, *([Text(said, "text")] if said else [])], below
+        # The verdict of many runs is the result, and it comes before these two.
+        parts = [proof, *_plainly(parts)]
+        quiet = [Text(others, "text")] if others else []
+        causes = [] if short else cause
+        return [*parts, *causes], len(parts), [*losses, *few, *quiet], [*(cause if short else []), *below]
     remembered = bool(proof) and not proof.startswith(NOT_PROVEN)
     parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
-    told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
-    return parts, [*loud, *(Text(said, "text") for said in told_quietly)], below
+    if not short:
+        told_quietly = [Text(said, "text") for said in (proof, others) if said]
+        return [*parts, *cause], len(parts), [*losses, *few, *told_quietly], below
+    together = Text.assemble(parts[0], *(piece for part in parts[1:] for piece in (" ", part)))
+    told_quietly = [Text(said, "text")] if (said := f"{proof} {others}".strip()) else []
+    return [together], 1, [*losses, *few, *told_quietly], [*cause, *below]
+
+
+def _of_figure(found: Effects, runs: Sequence[KnownRun]) -> Text | None:
+    """Return a sentence on the chapter's figure. Return None if the chapter has none, or if :func:`_of_latency` tells
+    it."""
+    if (shown := found.shown) is not None:
+        loud = loudest(found, runs) is shown
+        return Text(f"{_WHAT_CHANGED}{_figure_told(shown)}.", "bold accent" if loud else "text")
+    if (missed := found.missed) is not None:
+        return Text(f"{_NOT_AS_EXPECTED}{_figure_told(missed)}.", "text")
+    return None
+
+
+def _figure_told(effect: Effect) -> str:
+    return _change(effect) if effect.at_least else describe_effect(effect)
+
+
+def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Text:
+    """Return a sentence on the effect on latency or stalls; an empty text if no latency is compared. The sentence also
+    names the percentile by which the runs are judged. ``quiet``: True to call a curve for which
+    :func:`curve_is_quiet` neither better nor worse."""
+    lead, first, nearest = found.lead, told_first(found), found.nearest
+    of_chapter = found.shown or found.missed
+    if lead is None or first is None:
+        if of_chapter is not None:
+            felt = found.tail or nearest
+            told = felt is not None and felt.sort != "cause" and felt.name != of_chapter.name and not found.left_out
+            return Text(f"{_NO_LATENCY}: {describe_effect(felt)}.", "text") if felt is not None and told else Text()
+        if nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
+            # Other figures may have moved: a chapter that judges by the due time does not tell them.
+            return Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent")
+        told_nearest = (
+            "." if nearest is None or nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
+        )
+        return Text.assemble(
+            (f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"), (f" by a factor of 2{told_nearest}", "text")
+        )
+    if quiet and curve_is_quiet(found, runs):
+        return Text(f"{_CURVE}{describe_effect(first)}. {_MAY_BE_LUCK}", "text")
+    doubtful = in_doubt(lead, found, runs)
+    looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
+    if noises_differ(runs):
+        looks = _DIFFERS
+    role = "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction]
+    loud = loudest(found, runs)
+    line = Text(
+        f"{looks}{describe_effect(first)}{_doubt(first)}.", f"bold {role}" if loud is None or loud is first else "text"
+    )
+    if first is not lead:
+        line.append(f" {lead.name} moved most: {times_told(lead.factor)} times {lead.how}.", "text")
+    elif (tail := found.tail) is not None and tail.name != first.name and not by_the_due_time(first):
+        line.append(f" Judged by {describe_effect(tail)}{_doubt(tail)}.", "text")
+    if by_the_due_time(first) and (transit := _blind_transit(runs)):
+        line.append(f" {transit}", "text")
+    return line
+
+
+def _blind_transit(runs: Sequence[KnownRun]) -> str:
+    """Return a sentence on transit in the first run, if transit leaves out most of the latency from the due time; else
+    ""."""
+    transit, due = (FIGURES[name].of(runs[0]) if runs else None for name in (DUE_TAIL, P99_FROM_DUE_TIME))
+    if transit is None or due is None or due < MOVED * transit:
+        return ""
+    return f"Transit hides it: in the first run p{DUE_TAIL} of transit is {nice_ns(transit)}."
+
+
+def by_the_due_time(effect: Effect) -> bool:
+    """Return True if an effect is that on a latency from the due time. Transit does not judge such runs."""
+    return effect.name == FIGURES[P99_FROM_DUE_TIME].title
+
+
+def _may_come_from(cause: CauseTime) -> str:
+    """Return a sentence on a cause that explains an effect, and that the chapter's change is not made to reduce."""
+    own = ", this chapter's own load" if cause.own_load else ", which this change does not reduce"
+    return f"It may come from {cause.label}{own}: {' → '.join(_both(cause))} of each second."
+
+
+def _of_causes(found: Effects, told: CauseTime | None) -> list[Text]:
+    """Return a paragraph on where the time went: the causes that the chapter's change is made to reduce, and the cause
+    that explains at least half of the difference. Return [] if no such cause is known. ``told``: a cause that another
+    sentence tells already; None if there is none.
+    """
+    lines, of_chapter = list[str](), found.shown or found.missed
+    if (cause := _treated(found.causes)) is not None:
+        lines.append(f"{_in_time(cause)}.")
+    elif (cause := _treated(found.causes, _LEAST_ROW)) is not None:
+        lines.append(f"{_in_time(cause)}. This is a small part of all stalls.")
+    elif (small := _small(found.causes)) and of_chapter is not None:
+        took, stalled = small
+        lines.append(f"In the trace, the events of this count took only {took} a second; all stalls took {stalled}.")
+    if (most := main_cause(found)) is not None and most is not told and not (most.treated or most.counted):
+        lines.append(f"Most of the difference: {_in_time(most)}.")
+    return [Text(" ".join(lines), "text")] if lines else []
 
 
 def _percentile_called(title: str) -> str:
@@ -554,7 +627,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
         )
     none = "No figure that can be compared differs." if left_out else "No figure differs."
     told = _largest_difference(shown, found) if shown.factor > 1.0 else none
-    told = f"{told} {left_out}".rstrip()
+    told = " ".join(filter(None, (capital(_by_chance(cause_by_chance(found))), told, left_out)))
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
 
 
@@ -580,38 +653,12 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), PATH) for which, note in notes)
 
 
-def _of_chapter(found: Effects, *, figure_first: bool = False) -> Text | None:
-    """Return sentences on the cause that the chapter's change is made to reduce. The sentences say how much the
-    cause's time changed, then how much the chapter's figure changed. Return None if neither the time nor the figure
-    changed clearly. Say nothing about a cause with less than LEAST_SHARE of the stalled time. ``figure_first``: True
-    to tell the figure first, because it is the result.
-    """
-    shown = found.shown
-    figure_told = "" if shown is None else _change(shown) if shown.at_least else describe_effect(shown)
-    small = _small(found.causes)
-    if (cause := _treated(found.causes)) is not None and figure_first and figure_told:
-        return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (f" {_in_time(cause)}.", "text"))
-    if cause is not None:
-        line = Text(f"{_in_time(cause)}.", "bold accent")
-        if figure_told:
-            line.append(f" {capital(figure_told)}.", "text")
-        return line
-    if not figure_told:
-        return None
-    told = (
-        (f" In the trace, this cause took only {small[0]} a second. All stalls together took {small[1]} a second.")
-        if small
-        else ""
-    )
-    return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (told, "text"))
-
-
-def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
+def _treated(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> CauseTime | None:
     """Add up the causes that the chapter's change is made to reduce, and return the sum as one cause. Return None if
-    this sum changed by less than the factor MOVED. Also return None if this sum is less than LEAST_SHARE of the
+    this sum changed by less than the factor MOVED. Also return None if this sum is less than the share ``least`` of the
     stalled time.
     """
-    treated = _moved_causes(causes)
+    treated = _moved_causes(causes, least)
     if not treated:
         return None
     ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
@@ -620,7 +667,7 @@ def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
     return CauseTime(f"{treated[0].label}{more}", ns, at_most, treated=True)
 
 
-def _moved_causes(causes: Sequence[CauseTime]) -> list[CauseTime]:
+def _moved_causes(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> list[CauseTime]:
     """Return the causes whose sum is that of :func:`_treated`; [] if it has none. First comes the cause with the most
     time, in the run in which their sum is larger."""
     treated = [one for one in causes if one.treated and one.known]
@@ -631,26 +678,34 @@ def _moved_causes(causes: Sequence[CauseTime]) -> list[CauseTime]:
     ns = [sum(one.ns[run] for one in treated) for run in (0, 1)]
     larger = ns.index(max(ns))
     whole = sum(one.ns[larger] for one in causes)
-    if max(ns) < MOVED * min(ns) or max(ns) < LEAST_SHARE * whole:
+    if max(ns) < MOVED * min(ns) or max(ns) < least * whole:
         return []
     return sorted(treated, key=lambda one: -one.ns[larger])
 
 
+_OF_A_CHANGE = ("before", "after")
+_OF_EQUAL_RUNS = ("in the first run", "in the second")
+"""The words for the two runs in a sentence on a cause, if the second run was made after a change, and if not."""
+
+
 def _in_time(cause: CauseTime) -> str:
-    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If a cause took no time
-    in one of the runs, or nearly as much in both, no factor is given."""
-    before, after = cause.ns
-    took = capital(cause.label)
-    told = _both(cause)
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``."""
+    return f"{capital(cause.label)} {_took(cause, _OF_A_CHANGE)}"
+
+
+def _took(cause: CauseTime, which: tuple[str, str]) -> str:
+    """Return the words for a cause's time in two runs, from ``took`` on. If a cause took no time in one of the runs, or
+    nearly as much in both, no factor is given. ``which``: the words for the two runs."""
+    (before, after), (first, second), told = cause.ns, which, _both(cause)
     if after < 1:
-        return f"{took} took {told[0]} of each second before and none after"
+        return f"took {told[0]} of each second {first} and none {second}"
     if before < 1:
-        return f"{took} took no time before and {told[1]} of each second after"
+        return f"took no time {first} and {told[1]} of each second {second}"
     if max(cause.ns) < ALIKE * min(cause.ns):
-        return f"{took} took about as much in both runs: {told[0]} of each second before and {told[1]} after"
+        return f"took about as much in both runs: {told[0]} of each second {first} and {told[1]} {second}"
     factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
     least = "more than " if any(cause.at_most) else ""
-    return f"{took} took {told[0]} of each second before and {told[1]} after: {least}{factor}"
+    return f"took {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
 
 
 def _both(cause: CauseTime) -> list[str]:
@@ -802,14 +857,22 @@ def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
     return labels | {one.label for one in others if one is not None}
 
 
-def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) -> Lines:
+def by_luck(
+    said: str, width: int, why: str = "", unlike: Effect | None = None, cause: CauseTime | None = None
+) -> Lines:
     """Return the result of two runs between which nothing was changed. ``said``: a sentence on their difference.
     ``why``: the text of :func:`against_each_other`. ``unlike``: a count that differs by more than chance; None if there
-    is none."""
+    is none. ``cause``: the cause of :func:`cause_by_chance`; None if there is none."""
     head, _, rest = said.partition(": ")
-    more = f"But the host was not alike in both runs: {apart(unlike)}." if unlike is not None else ""
-    told = " ".join(filter(None, (rest, more, why)))
+    more = f"But the host was not alike in both runs: {apart(unlike)}." if unlike is not None and cause is None else ""
+    by_chance = _by_chance(cause)
+    told = " ".join(filter(None, (by_chance, capital(rest) if by_chance else rest, more, why)))
     return wrap(Text.assemble((f"{head}: ", "bold accent"), (told, "text")), width)
+
+
+def _by_chance(cause: CauseTime | None) -> str:
+    """Return a sentence on the cause whose time differs between two equal runs; "" if none is known."""
+    return "" if cause is None else f"by chance, {cause.label} {_took(cause, _OF_EQUAL_RUNS)}."
 
 
 def marked_figure_line(found: Effects, marked: Effect | None, width: int) -> Lines:
@@ -827,8 +890,8 @@ def marked_figure_line(found: Effects, marked: Effect | None, width: int) -> Lin
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:
-        return " (the blocks of one run differ as much)"
-    return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
+        return " (may be chance: the blocks of one run differ as much)"
+    return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
 
 
 def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
@@ -933,20 +996,44 @@ def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time. Leave out the causes that the
-    change is made to reduce. An example is a disk's interrupt during only one of the runs. Return None if there is no
-    such cause. Also return None if it is not known which causes the change is made to reduce.
+    """Return the cause of :func:`main_cause`, if the change is not made to reduce it. An example is a disk's interrupt
+    during only one of the runs. Return None if there is no such cause. Also return None if it is not known which causes
+    the change is made to reduce.
     """
     if found.lead is None or not any(one.treated for one in found.causes):
         return None
-    sign = 1 if found.direction == "worse" else -1
+    most = main_cause(found)
+    return None if most is None or most.treated or most.counted else most
+
+
+def main_cause(found: Effects) -> CauseTime | None:
+    """Return the cause that explains at least half of the difference in stalled time. Return None if no cause does, or
+    if no figure of latency or stalls moved."""
+    if found.lead is None:
+        return None
+    return _most_of_difference(found.causes, worse=found.direction == "worse")
+
+
+def cause_by_chance(found: Effects) -> CauseTime | None:
+    """Return the cause that explains at least half of the difference in stalled time between two runs that were made in
+    the same way. Return None if no cause does, or if its time differs by less than the factor MOVED, or if it took less
+    than LEAST_SHARE of the stalled time."""
+    whole = [sum(one.ns[run] for one in found.causes) for run in (0, 1)]
+    most = _most_of_difference(found.causes, worse=whole[1] > whole[0])
+    if most is None or max(most.ns) < MOVED * min(most.ns) or max(most.ns) < LEAST_SHARE * max(whole):
+        return None
+    return most
+
+
+def _most_of_difference(causes: Sequence[CauseTime], *, worse: bool) -> CauseTime | None:
+    """Return the cause that explains at least half of the difference in stalled time; None if no cause does. ``worse``:
+    True if the second run was the worse one."""
 
     def moved(one: CauseTime) -> float:
-        return sign * (one.ns[1] - one.ns[0])
+        return (1 if worse else -1) * (one.ns[1] - one.ns[0])
 
-    whole = sum(map(moved, found.causes))
-    others = [one for one in found.causes if one.known and not (one.treated or one.counted or any(one.at_most))]
-    most = max(others, key=moved, default=None)
+    whole = sum(map(moved, causes))
+    most = max((one for one in causes if one.known and not any(one.at_most)), key=moved, default=None)
     return most if most is not None and 0 < whole <= 2 * moved(most) else None
 
 

@@ -17,10 +17,10 @@ def few_sent(runs: Sequence[KnownRun], width: int) -> Lines:
     return wrap(told, width) if told else []
 
 
-def warning(runs: Sequence[KnownRun], name: str = "99.9") -> Text:
+def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True) -> Text:
     """Return a warning if some of ``runs``, one run or two, sent few of the planned messages. Return an empty text if
     all runs sent enough. The warning also has a latency with the waits, from the due time if the messages had a
-    schedule. ``name``: the id of this latency's figure.
+    schedule. ``name``: the id of this latency's figure. ``valued``: False if another sentence tells this latency.
     """
     shares = [sent_share(seen) for seen in runs]
     few = [(seen, share) for seen, share in zip(runs, shares, strict=True) if share is not None]
@@ -31,15 +31,16 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9") -> Text:
         one = "the first run" if shares[0] is not None else "the second run"
         which = f" in {'both runs' if len(few) > 1 else one}"
     told = " and ".join(share_told(share) for _, share in few)
-    curves = "The curves leave" if len(few) > 1 else "The curve leaves"
-    sent = f"Only {told} of the planned messages were sent{which}: a thread was stopped for long."
-    found = Text(f"{sent} {curves} out these waits.", "bold bad")
+    found = Text(f"Only {told} of the planned messages were sent{which}: a thread was stopped for long.", "bold bad")
     waits = [nice_ns(value) for seen, _ in few if (value := with_waits(FIGURES[name]).of(seen)) is not None]
     if not waits:
+        return found.append(" The latencies leave out their waits.", "bold bad")
+    if not valued:
         return found
     on_schedule = all(seen.run.pacing == "schedule" for seen, _ in few)
-    title = f"{FIGURES[name].title} {'from the due time is' if on_schedule else 'with these waits is about'}"
-    return found.append(f" {title} {' and '.join(waits)}.", "bold text")
+    title = FIGURES[name].title
+    lead = f"From the due time, {title} is" if on_schedule else f"With the waits, {title} is about"
+    return found.append(f" {lead} {' and '.join(waits)}.", "bold text")
 
 
 def left_out(runs: Sequence[KnownRun], name: str) -> str:

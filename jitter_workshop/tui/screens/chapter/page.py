@@ -177,7 +177,8 @@ class ChapterPage:
         if self.run is not None and (now := self.run.progress) is not None:
             label = self.run.request.label or "this run"
             role = ROLES_OF_SLOTS.get(self.run.slot or "")
-            live = with_role(RunCurve("live", label, dataclasses.replace(now.curve, label=label), None), role)
+            drawn = now.curve if several else now.with_waits or now.curve
+            live = with_role(RunCurve("live", label, dataclasses.replace(drawn, label=label), None), role)
             curves.append(label_with_quantity(live, TRANSIT) if several else live)
             if several and role == "before" and now.due is not None:
                 due = with_role(RunCurve("live-due", label, now.due, None), "due")

@@ -51,7 +51,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import FIGURES, KnownRun, figure_with_id
+from jitter_workshop.stats.figures import KnownRun, figure_with_id
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
@@ -1186,7 +1186,7 @@ class Compare(Step):
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
         shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
-            return Drawing(marks, bright=None if recorded else NEWEST)
+            return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         before, after = (0, 1) if recorded else (shown[seen.run.id] for seen in both)
         asked = tail_of(both[0].run.workload, self.page.asked)
         found, relation = self._distance, self._relation
@@ -1198,9 +1198,7 @@ class Compare(Step):
         quiet = proof.leads(self.proof) or (
             relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
-        # Nor is that said of curves that leave out the waits, which the distance has.
-        drawn = found.name == FIGURES[asked].title
-        between = (before, after) if relation == "changed" and drawn and not quiet else None
+        between = (before, after) if relation == "changed" and not quiet else None
         gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
         return Drawing(marks, between, gap, bright=None)
 
@@ -1328,7 +1326,8 @@ class Compare(Step):
         if relation == "alike" and first.run.id != second.run.id:
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
-            return Result([*few_sent(alike, width), *effect.by_luck(said, width, why, unlike(*alike))])
+            told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
+            return Result([*few_sent(alike, width), *told])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
         notes = [] if self._notes_below else self._notes(result, width)
         both_ways = "" if self._short else self.walk.noise.both_ways()

@@ -18,6 +18,11 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The slower ones are the tail."),
     ("transit", "from the moment a message is ready to the moment a consumer has read it."),
+    (
+        "with the waits",
+        "a latency that also counts the messages which were not sent while a thread was stopped, as long as they would "
+        "have waited.",
+    ),
     ("producer", "the thread that publishes messages into the ring buffer."),
     ("accumulator", "the consumer whose transit the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
