@@ -319,10 +319,10 @@ def test_the_luck_names_the_largest_difference_first_and_stays_short() -> None:
     b = madeup.make_run([[300] * 2_000 + [300_000] * 20], run_id="20260101-000001-aaaa")[0]
     b = replace(b, stalls=replace(b.stalls, rates=more, stolen_ns_per_second=2e8))
     headline = compare_runs(a, b).headline
-    assert "and time in stalls differs by 40×, " in headline
+    assert "and yet time in stalls differs by 40×, " in headline
     assert ", p99.9 by 3.3×," in headline
     disturbed = compare_runs(a, replace(b, disturbed=(ForeignLoad(7, "other", 1, 30.0),))).headline
-    assert "and time in stalls differs by 40×" in disturbed
+    assert "and yet time in stalls differs by 40×" in disturbed
     for text in (compare_runs(a, b).headline, disturbed):
         assert len(textwrap.wrap(text, 76)) <= 3
 

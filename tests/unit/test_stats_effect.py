@@ -1002,18 +1002,6 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
     assert effect.told_first(dataclasses.replace(sure, lead=stalls)) is stalls
 
 
-def test_another_percentile_than_the_asked_one_says_why_it_is_told() -> None:
-    marked = Effect("p99.9", ("9 µs", "8 µs"), 1.1, "better", "shorter")
-    lead = Effect("p90", ("900 ns", "90 ns"), 10.0, "better", "shorter")
-    told = written(effect.marked_figure_line(Effects(lead, None, lead), marked, 100))
-    why, _, marks = told.partition(". ")
-    assert why == "p90 differs most"
-    assert marks == "The chart marks p99.9: 9 µs → 8 µs, 1.1 times shorter.\n"
-    other = written(effect.marked_figure_line(Effects(lead, None, marked), marked, 100))
-    assert other.startswith("The chart marks"), "the figure that leads is not the largest"
-    assert effect.marked_figure_line(Effects(marked, None, marked), marked, 100) == []
-
-
 def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
     fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,8 @@ class SessionRuns:
             except SessionError:
                 return None
         label = f"{run.label or run.id},{WITH_WAITS}"
-        return RunCurve(key=run.id, label=label, curve=self._curves[key], run=view_with_waits(run))
+        curve = dataclasses.replace(self._curves[key], label=label)
+        return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run))
 
     def curve(self, run: Run) -> RunCurve | None:
         """Return the curve of a run's main histogram; None if the run has no such histogram."""

@@ -150,15 +150,15 @@ def _told_of_luck(a: Run, b: Run, asked: str | None) -> tuple[str, set[str]]:
     """Return the headline of :func:`luck`, and the titles of the figures in it. A smaller difference is left out if the
     headline would be too long, but never the percentile by which the runs are judged."""
     others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
-    start = f"The difference is luck{others}: this tool changed nothing between these two runs, and "
+    start = f"The difference is luck{others}: this tool changed nothing"
     if EMULATED in (a.mark, b.mark):
-        return f"{start}their times mean nothing, because the machine is emulated.", set()
+        return f"{start}, and their times mean nothing, because the machine is emulated.", set()
     tail, known = tail_of(a.workload, asked), list(differences_by_figure(KnownRun(a), KnownRun(b), asked).items())
     if not known:
-        return f"{start}the runs are too short to show how much they differ.", set()
+        return f"{start}, and the runs are too short to show how much they differ.", set()
     said = [known[0], *(f for f in known[1:] if f[1].factor >= ALIKE or f[0] == tail)]
     while True:
-        text = f"{start}{_differ(said)}. A change with a smaller effect may be luck."
+        text = f"{start}, and yet {_differ(said)}. A change with a smaller effect may be luck."
         shorter = next((one for one in reversed(said[1:]) if one[0] != tail), None)
         if shorter is None or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text, {one.name for _, one in said}

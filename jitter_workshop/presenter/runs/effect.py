@@ -875,18 +875,6 @@ def _by_chance(cause: CauseTime | None) -> str:
     return "" if cause is None else f"by chance, {cause.label} {_took(cause, _OF_EQUAL_RUNS)}."
 
 
-def marked_figure_line(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return a line that names the figure marked on the chart. If the result is about another figure, the line may
-    also tell the reason. Return [] if the result is about the marked figure.
-    """
-    lead = told_first(found)
-    if lead is None or marked is None or marked.name == lead.name:
-        return []
-    largest = lead == found.nearest and not lead.doubtful
-    why = f"{lead.name} differs most. " if largest and _PERCENTILE.match(lead.name) else ""
-    return wrap(Text(f"{why}The chart marks {describe_effect(marked)}.", "text"), width)
-
-
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:

@@ -119,6 +119,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._seen: dict[tuple[str | None, bool], int] = {}
         self._hint = ""
         """The newest hint; "" before the first one."""
+        self._figures_left = False
+        """True if the figures stand below the lesson's page, as the newest redraw decided."""
         self._measure_at_once = measure
         self._said_first = said
 
@@ -231,7 +233,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def redraw(self) -> None:
         page, step = self._page, self.now
         step.look_again()
-        layout, left = step.layout, self._figures_left
+        # The sentences of the step take room from the figures, so they are made first.
+        self.sheet("#say").renew()
+        layout, left = step.layout, self._leaves_figures()
+        self._figures_left = left
         # At once: each change of a class has the styles of all below it looked up again.
         self.update_classes(
             {
@@ -335,8 +340,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         layout = self.now.layout
         return not self.tall and layout.both and layout.chart
 
-    @property
-    def _figures_left(self) -> bool:
+    def _leaves_figures(self) -> bool:
         """Return True if the figures beside a chart stand below the lesson's page, so that the chart has the whole
         height. A huge screen shows them there if they and the page fit without scrolling."""
         layout = self.now.layout

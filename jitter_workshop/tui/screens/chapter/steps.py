@@ -1329,7 +1329,7 @@ class Compare(Step):
             told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
             return Result([*few_sent(alike, width), *told])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
-        notes = [] if self._notes_below else self._notes(result, width)
+        notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
         told += wrap(both_ways, width) if both_ways else []
@@ -1345,17 +1345,7 @@ class Compare(Step):
         found, both, relation = self._effects, self._both, self._relation
         if not self._notes_below or both is None or found is None or relation == "alike":
             return []
-        return self._notes(effect.result_of_two_runs(found, both, relation, width, proof=self._known), width)
-
-    def _notes(self, result: Result, width: int) -> Lines:
-        """Return the lines that explain the result of the two runs."""
-        found, relation = self._effects, self._relation
-        if found is None or relation == "alike":
-            return []
-        # The chart names its own distance. Where there is room, a line says why the result names another figure.
-        explained = self.screen.tall and relation == "changed"
-        beside = effect.marked_figure_line(found, self._distance, width) if explained else []
-        return [*result.notes, *beside]
+        return effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short).notes
 
     @property
     def _short(self) -> bool:
