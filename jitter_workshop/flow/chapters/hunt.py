@@ -89,7 +89,8 @@ def suspected_noises(placement: Placement, allowed: Collection[int], kinds: Sequ
 
 
 def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
-    """Return the kinds of noise that were hidden in earlier hunts of a session."""
+    """Return the kinds of noise of a session's earlier hunts, as far as their outcomes are stored. A noise that the
+    learner neither named, gave up nor stopped has no stored outcome."""
     return tuple(dict.fromkeys(outcome.kind for one in progress for outcome in one.hunts))
 
 

@@ -26,9 +26,9 @@ RESTORED_FOR_HUNT = "If your quiet run was made with these settings, make it aga
 """The sentence after a restore that lets noises in, if the chapter has a quiet run."""
 
 BOUNDS = (
-    "The noise takes time on the measured CPU or on a CPU next to it. It uses at most a quarter of one CPU and 64 "
-    "MiB of memory. It changes no setting. The noise ends when you name it, give up or leave this chapter, or after "
-    f"{LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
+    "The noise takes time on the measured CPU, on one other CPU, or on all CPUs. It uses at most a quarter of each of "
+    "these CPUs, and 64 MiB of memory. It changes no setting. The noise ends when you name it, give up or leave this "
+    f"chapter, or after {LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
 )
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 

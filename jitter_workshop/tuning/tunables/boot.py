@@ -228,8 +228,8 @@ class TscReliable(BootParameter):
     names = ("tsc",)
     title = "No watchdog on the time stamp counter"
     why = (
-        "Until the kernel trusts the TSC, a timer compares the TSC with a slower clock every half a second. This "
-        "timer runs on one CPU after the other, also on hot CPUs."
+        "Until the kernel trusts the TSC, it checks the TSC with a slower clock every half a second. These checks "
+        "interrupt one CPU after the other, also hot CPUs."
     )
     danger = "the kernel does not notice if the CPUs' counters drift apart and the time jumps"
     risk = "medium"

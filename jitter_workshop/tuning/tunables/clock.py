@@ -67,8 +67,8 @@ class TscWatchdog(Observed):
     id = "tsc-watchdog"
     title = "TSC watchdog"
     why = (
-        "If the kernel does not trust the TSC, a timer compares the TSC with another clock twice a second. This timer "
-        "runs on one CPU after the other, also on hot CPUs."
+        "If the kernel does not trust the TSC, it checks the TSC with another clock twice a second. These checks "
+        "interrupt one CPU after the other, also hot CPUs."
     )
     document = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -96,8 +96,8 @@ class TscWatchdog(Observed):
             )
             return self.answer("ok", "off on recent kernels", reason)
         reason = (
-            f"the kernel compares the TSC with {others[0]} twice a second, on one CPU after the other; tsc=nowatchdog "
-            "stops this"
+            f"the kernel checks the TSC with {others[0]} twice a second, and interrupts one CPU after the other; "
+            "tsc=nowatchdog stops this"
         )
         fix = "if the kernel has never reported a fault of this machine's TSC, boot with tsc=nowatchdog"
         return self.answer("info", "on", reason, fix=fix)
