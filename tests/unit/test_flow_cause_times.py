@@ -172,7 +172,7 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     only = effect.two_run_table((), 80, causes=effect.causes_with_row(found), undecided=True)
     assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, A SECOND"
     assert only[0].plain.split()[-2:] == ["first", "second"]
-    assert only[2].plain.endswith("none second")
+    assert only[2].plain.endswith("none in the second")
     few = effect.causes_with_row(found, 2)
     assert [one.label for one in few] == ["task python", SHARED]
     many = [CauseTime(f"task {n}", (90.0 - n, 90.0 - n)) for n in range(8)]

@@ -450,9 +450,8 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
         looks = _DIFFERS
     role = "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction]
     loud = loudest(found, runs)
-    line = Text(
-        f"{looks}{describe_effect(first)}{_doubt(first)}.", f"bold {role}" if loud is None or loud is first else "text"
-    )
+    style = f"bold {role}" if loud is None or loud is first else "text"
+    line = Text.assemble((f"{looks}{describe_effect(first)}{_doubt(first)}.", style))
     if first is not lead:
         line.append(f" {lead.name} moved most: {times_told(lead.factor)} times {lead.how}.", "text")
     elif (tail := found.tail) is not None and tail.name != first.name and not by_the_due_time(first):
@@ -770,7 +769,7 @@ def two_run_table(
     def rows_of(effects: Sequence[Effect]) -> None:
         for e in effects:
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
-            told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
+            told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
             styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
 
@@ -796,6 +795,11 @@ def two_run_table(
     return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
 
 
+def _none_in(which: str) -> str:
+    """Return the words for a run without an event. ``which``: the head of the run's column."""
+    return f"none {which}" if which in _OF_A_CHANGE else f"none in the {which}"
+
+
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
     """Return True if a cause took more time in a run than all its stalls. Stalls of two threads can overlap. The time
     of a cause adds both up, and the time in stalls has the overlap once."""
@@ -814,7 +818,7 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     if factor < ALIKE or not cause.known:
         return ""
     if min(cause.ns) < 1:
-        return f"none {which[1 if after < before else 0]}"
+        return _none_in(which[1 if after < before else 0])
     least = ">" if any(cause.at_most) else ""
     return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
 

@@ -1199,7 +1199,8 @@ class Compare(Step):
             relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
         between = (before, after) if relation == "changed" and not quiet else None
-        gap = Gap(float(asked), before, after, told, loud=found.factor >= MOVED and not quiet)
+        loud = found.factor >= MOVED and not quiet and not found.doubtful
+        gap = Gap(float(asked), before, after, told, loud=loud)
         return Drawing(marks, between, gap, bright=None)
 
     @property
