@@ -26,12 +26,14 @@ from jitter_workshop.stats.comparison import (
 from jitter_workshop.stats.effect import count_effects, effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
+from jitter_workshop.stats.omission import told_with_waits
 from jitter_workshop.stats.scale import ratio_text
 
 NARROWEST, WIDEST = 40, 80
 _MOST_COLUMNS = 3
 _NARROW = 60
 """The width in cells below which each of several runs has a table of its own."""
+_WITHOUT_WAITS = "The percentiles of this table are without the waits for messages that were not sent."
 _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ too."
 
 
@@ -102,9 +104,17 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
             *table_lines(rows, width, right=(1, 2, 3), gap=1 if narrow else 2),
             *_legend(marks, {row.measure for row in found.rows}, width),
             *near(rows, width),
+            *_without_waits(metric, baseline, other, width),
             Text(),
         ]
     return lines + wrap(clean(found.text, MESSAGE), width)
+
+
+def _without_waits(metric: str, baseline: Run, other: Run, width: int) -> Lines:
+    """Return a sentence on what the percentiles of a table leave out, if the result above it has them with the waits;
+    else []."""
+    waits = metric == baseline.main_histogram and told_with_waits([KnownRun(baseline), KnownRun(other)])
+    return wrap(_WITHOUT_WAITS, width) if waits else []
 
 
 def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
