@@ -140,6 +140,7 @@ enum { JW_MOST_THREADS = 3, JW_MOST_SAMPLES = 4 };
 typedef struct {
     jw_clock clock;
     int32_t cpu[3];        /* by thread; -1: the scheduler is free */
+    int32_t apart[3];      /* by thread; not 0: it is in a process of its own, which shares all memory and files */
     int32_t fifo_priority; /* 0: SCHED_OTHER */
     uint64_t most;         /* a block's messages, wake-ups, segments or logged gaps; sizes the arrays */
     uint64_t interval_ns;  /* from one message, wake-up or segment to the next; spin has none */
@@ -210,11 +211,13 @@ typedef struct jw_workload jw_workload;
  * recording it. Return 0, or -errno of the first thread that was refused, with its number in *failed_thread; all threads
  * have ended then. */
 int jw_workload_start(jw_workload *workload, int *failed_thread);
-/* Return a thread's number, for /proc and for the kernel's trace; -EINVAL for a thread that the workload does not have.
+/* Return a thread's number, for /proc and for the kernel's trace; -EINVAL for a thread that the workload does not have. The
+ * number of a thread in a process of its own is that of the process.
  * The number is valid from start to stop. Callable from any thread in this time, also while a block is under way. */
 int jw_workload_tid(const jw_workload *workload, int thread);
 /* Make one block; sleep meanwhile. One caller at a time. Return 0 with *result filled; -ECANCELED once stopped, or never
- * started; -errno of what the threads need where that failed (a connection, a sleep). Then *result is as it was. */
+ * started; -ECHILD once the process of a thread was killed; -errno of what the threads need where that failed (a connection,
+ * a sleep). Then *result is as it was. */
 int jw_workload_block(jw_workload *workload, const jw_block_request *request, jw_block_result *result);
 /* Return the stamps (in ticks) or the CPUs of one series of samples; NULL for a series that the workload does not have.
  * Callable from any thread, also while a block is under way. The memory is the workload's, valid until free, and holds the

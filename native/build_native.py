@@ -17,7 +17,7 @@ ffibuilder.set_source(
     '#include "core.h"',
     include_dirs=["native"],
     define_macros=[("_GNU_SOURCE", "1")],
-    libraries=["pthread"],
+    libraries=["pthread", "dl"],
     py_limited_api=True,
 )
 

@@ -195,7 +195,6 @@ jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
     noise->log = log;
     noise->n = n;
     strncpy(noise->name, config->name, NAME_BYTES - 1);
-    jw_latch_init(&noise->latch);
     jw_latch_arm(&noise->latch, (int)n);
     *error = start_threads(noise);
     noise->config.cpus = NULL;
@@ -256,7 +255,6 @@ uint64_t jw_noise_unlogged(const jw_noise *noise) {
 void jw_noise_free(jw_noise *noise) {
     if (noise != NULL) {
         join_first(noise, noise->n);
-        jw_latch_destroy(&noise->latch);
         jw_unmap(noise->log, (size_t)noise->config.most_bursts * sizeof *noise->log);
         free(noise);
     }

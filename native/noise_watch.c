@@ -84,7 +84,6 @@ static int measure_once(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw
     }
     seen->owner = self;
     seen->cpu = cpu;
-    jw_latch_init(&seen->latch);
     jw_latch_arm(&seen->latch, 1);
     int failed = jw_thread_create(&seen->thread, watch_body, seen);
     if (failed == 0) {
@@ -99,7 +98,6 @@ static int measure_once(jw_noise_thread *self, int cpu, jw_moments (*trigger)(jw
         pthread_join(seen->thread, NULL);
         failed = seen->failed != 0 ? seen->failed : keep_typical(self, seen, at);
     }
-    jw_latch_destroy(&seen->latch);
     free(seen);
     return failed;
 }

@@ -3,20 +3,31 @@
 
 #include "clock.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sched.h>
 
-enum { STACK_BYTES = 256 * 1024, NAP_NS = 50000 };
+enum { STACK_BYTES = 256 * 1024, APART_STACK_BYTES = STACK_BYTES / 4, NAP_NS = 50000 };
+
+/* rseq(2) has no header before glibc 2.35. The least size is that of its first version. */
+enum { RSEQ_REGISTER = 0, RSEQ_UNREGISTER = 1, RSEQ_LEAST_BYTES = 32 };
+#if defined(__x86_64__)
+#define RSEQ_SIGNATURE 0x53053053U
+#elif defined(__aarch64__)
+#define RSEQ_SIGNATURE 0xd428bc00U
+#endif
 
 int jw_place_thread(int cpu, int fifo_priority) {
     if (cpu >= 0) {
@@ -35,9 +46,9 @@ int jw_place_thread(int cpu, int fifo_priority) {
     }
     if (fifo_priority > 0) {
         struct sched_param parameter = {.sched_priority = fifo_priority};
-        int failed = pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameter);
-        if (failed != 0) {
-            return -failed;
+        /* Not by the number that the C library remembers for this thread: in jw_run_apart it is that of the waiting thread. */
+        if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &parameter) != 0) {
+            return -errno;
         }
     }
     return 0;
@@ -156,45 +167,101 @@ int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument) {
     return -failed;
 }
 
-void jw_latch_init(jw_latch *latch) {
-    pthread_mutex_init(&latch->mutex, NULL);
-    pthread_cond_init(&latch->changed, NULL);
-    latch->pending = 0;
-    latch->closed = false;
+/* The sanitizer's clone takes a new process for one of fork(2), with memory of its own; the C library's has a second name. */
+#if defined(__SANITIZE_THREAD__)
+int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
+#define clone __clone
+#endif
+
+typedef struct {
+    void (*body)(void *argument);
+    void *argument;
+    int owner; /* the process that asked */
+} apart;
+
+/* From glibc 2.35 on, sched_getcpu(3) reads the CPU's number where the kernel writes it for a registered thread: in the
+ * thread's storage (rseq(2)). Register the calling thread there, or end its registration. */
+static void cpu_number(long flags) {
+#if defined(RSEQ_SIGNATURE) && defined(SYS_rseq)
+    const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+    const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+    if (offset == NULL || size == NULL || *size == 0) {
+        return; /* this C library asks the kernel anew each time */
+    }
+    char *storage;
+#if defined(__x86_64__)
+    __asm__("movq %%fs:0, %0" : "=r"(storage));
+#else
+    storage = __builtin_thread_pointer();
+#endif
+    const unsigned bytes = *size < RSEQ_LEAST_BYTES ? RSEQ_LEAST_BYTES : *size;
+    (void)syscall(SYS_rseq, storage + *offset, bytes, flags, RSEQ_SIGNATURE);
+#else
+    (void)flags;
+#endif
 }
 
-void jw_latch_destroy(jw_latch *latch) {
-    pthread_cond_destroy(&latch->changed);
-    pthread_mutex_destroy(&latch->mutex);
+static int apart_body(void *argument) {
+    const apart *self = argument;
+    /* The owner may have ended before the kernel was asked to end this process with it. */
+    if (jw_die_with_parent() != 0 || getppid() != self->owner) {
+        return 1;
+    }
+    cpu_number(RSEQ_REGISTER);
+    self->body(self->argument);
+    return 0;
+}
+
+/* A process that is made like a thread (CLONE_VM), as posix_spawn(3) makes one for a moment: it runs in the same pages, huge
+ * ones and locked ones too, so that it does what the thread would do. A process made by fork(2) would have other pages, and
+ * faults. The waiting thread is its parent, so the kernel kills it when this thread ends before it (PR_SET_PDEATHSIG); and
+ * the waiting thread sleeps in one system call, without touching the storage that it has lent. */
+int jw_run_apart(void (*body)(void *argument), void *argument) {
+    _Alignas(16) char stack[APART_STACK_BYTES];
+    apart self = {.body = body, .argument = argument, .owner = getpid()};
+    cpu_number(RSEQ_UNREGISTER);
+    const int pid = clone(apart_body, stack + sizeof stack, CLONE_VM | CLONE_FILES, &self);
+    if (pid < 0) {
+        return -errno;
+    }
+    int status = 0;
+    long ended;
+    do {
+        ended = syscall(SYS_wait4, pid, &status, __WALL, NULL);
+    } while (ended < 0 && errno == EINTR);
+    return ended == pid && status == 0 ? 0 : -ECHILD;
 }
 
 /* Expect `pending` threads to count down; nothing once the latch is closed. */
 void jw_latch_arm(jw_latch *latch, int pending) {
-    pthread_mutex_lock(&latch->mutex);
-    latch->pending = pending;
-    pthread_mutex_unlock(&latch->mutex);
+    int was = atomic_load(&latch->pending);
+    while (was >= 0 && !atomic_compare_exchange_weak(&latch->pending, &was, pending)) {
+    }
+}
+
+static void wake_all(jw_latch *latch) {
+    (void)syscall(SYS_futex, &latch->pending, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 void jw_latch_count_down(jw_latch *latch) {
-    pthread_mutex_lock(&latch->mutex);
-    if (--latch->pending == 0) {
-        pthread_cond_broadcast(&latch->changed);
+    int was = atomic_load(&latch->pending);
+    while (was > 0 && !atomic_compare_exchange_weak(&latch->pending, &was, was - 1)) {
     }
-    pthread_mutex_unlock(&latch->mutex);
+    if (was == 1) {
+        wake_all(latch);
+    }
 }
 
 /* No thread will count down any more: wake every waiter, now and later. */
 void jw_latch_close(jw_latch *latch) {
-    pthread_mutex_lock(&latch->mutex);
-    latch->closed = true;
-    pthread_cond_broadcast(&latch->changed);
-    pthread_mutex_unlock(&latch->mutex);
+    atomic_store(&latch->pending, -1);
+    wake_all(latch);
 }
 
 void jw_latch_wait(jw_latch *latch) {
-    pthread_mutex_lock(&latch->mutex);
-    while (latch->pending > 0 && !latch->closed) {
-        pthread_cond_wait(&latch->changed, &latch->mutex);
+    int pending;
+    while ((pending = atomic_load(&latch->pending)) > 0) {
+        /* Returns at once where the number has changed meanwhile (futex(2)). */
+        (void)syscall(SYS_futex, &latch->pending, FUTEX_WAIT_PRIVATE, pending, NULL, NULL, 0);
     }
-    pthread_mutex_unlock(&latch->mutex);
 }

@@ -20,17 +20,18 @@ void jw_nap(void);
 
 int jw_thread_create(pthread_t *thread, void *(*body)(void *), void *argument);
 
+/* Run `body` in a process of its own, which shares this one's memory and files. Return when the process has ended: 0, or
+ * -ECHILD where it was killed, or -errno where it could not be made. It ends with this process, however that ends. Only for
+ * threads of jw_thread_create: meanwhile `body` has a part of the calling thread's stack, and its thread-local storage. */
+int jw_run_apart(void (*body)(void *), void *argument);
+
 /* One thread sleeps until `pending` others have counted down. A closed latch stays open for ever: arming it again has no
- * effect, and no wait sleeps, so a stop that comes between a look and a wait cannot be missed. */
+ * effect, and no wait sleeps, so a stop that comes between a look and a wait cannot be missed. It has no lock that a thread
+ * could take along when its process is killed. All zero: nothing is pending. */
 typedef struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int pending;
-    bool closed;
+    _Atomic int pending; /* < 0: closed */
 } jw_latch;
 
-void jw_latch_init(jw_latch *latch);
-void jw_latch_destroy(jw_latch *latch);
 void jw_latch_arm(jw_latch *latch, int pending);
 void jw_latch_count_down(jw_latch *latch);
 void jw_latch_close(jw_latch *latch);

@@ -35,8 +35,8 @@ void *jw_workload_make(const jw_kind *kind, const jw_workload_config *config, in
         workload->of[i].workload = workload;
         workload->of[i].part = &kind->parts[i];
         workload->of[i].cpu = config->cpu[i];
+        workload->of[i].apart = config->apart[i] != 0;
     }
-    jw_latch_init(&workload->latch);
     return workload;
 }
 
@@ -64,7 +64,8 @@ jw_workload *jw_workload_made(jw_workload *workload, int failed, int *error) {
     return workload;
 }
 
-static void *thread_body(void *argument) {
+/* The thread's whole life, in its own process or in this one. */
+static void live(void *argument) {
     jw_thread *self = argument;
     jw_workload *workload = self->workload;
     jw_name_thread(self->part->name);
@@ -75,7 +76,35 @@ static void *thread_body(void *argument) {
     if (placed) {
         self->part->run(workload);
     }
+}
+
+static void *thread_body(void *argument) {
+    jw_thread *self = argument;
+    int failed = 0;
+    if (self->apart) {
+        failed = jw_run_apart(live, self);
+    } else {
+        live(self);
+    }
+    if (failed != 0) {
+        jw_give_up(self->workload, failed);
+    }
     return NULL;
+}
+
+/* Return -errno of the first thread that was not placed, with its number in *thread; 0: all are. A process that could not be
+ * made, or was killed, has not said that it was placed. */
+static int refused(const jw_workload *workload, int *thread) {
+    const int broken = atomic_load(&workload->broken);
+    for (int i = 0; i < workload->threads; i++) {
+        const jw_thread *one = &workload->of[i];
+        const int failed = broken == 0 ? one->failed : one->apart ? broken : 0;
+        if (failed != 0) {
+            *thread = i;
+            return failed;
+        }
+    }
+    return 0;
 }
 
 int jw_workload_start(jw_workload *workload, int *failed_thread) {
@@ -90,12 +119,7 @@ int jw_workload_start(jw_workload *workload, int *failed_thread) {
     }
     if (failed == 0) {
         jw_latch_wait(&workload->latch);
-        for (int i = workload->threads - 1; i >= 0; i--) {
-            if (workload->of[i].failed != 0) {
-                failed = workload->of[i].failed;
-                *failed_thread = i;
-            }
-        }
+        failed = refused(workload, failed_thread);
     }
     if (failed != 0) {
         jw_workload_stop(workload);
@@ -184,7 +208,6 @@ void jw_workload_free(jw_workload *workload) {
     if (workload->kind->close != NULL) {
         workload->kind->close(workload);
     }
-    jw_latch_destroy(&workload->latch);
     for (size_t i = 0; i < workload->used_regions; i++) {
         jw_unmap(workload->regions[i].memory, workload->regions[i].bytes);
     }

@@ -29,6 +29,7 @@ typedef struct {
     jw_workload *workload;
     const jw_part *part;
     int cpu;
+    bool apart; /* in a process of its own; the thread itself only waits for this process */
     pthread_t handle;
     atomic_bool started; /* stopped from another thread while a block is asked for */
     int tid;

@@ -54,7 +54,7 @@ suite() {
             shift 3
             # A test may replace a function of the library by its own: the first line of its file says which.
             wrapped=$(sed -n "1s|^/\* link: \(.*\) \*/$|\1|p" "$source")
-            if ! "$@" $wrapped -o "$built/$program" "$built/$program.o" $objects -lpthread; then
+            if ! "$@" $wrapped -o "$built/$program" "$built/$program.o" $objects -lpthread -ldl; then
                 echo "FAILED to link: $name, $program"
                 exit 1
             elif ! timeout 120 "$built/$program"; then
