@@ -22,10 +22,9 @@ GROUP_FILES = {
         "cpuset.cpus.partition": "member\n",
         "cpuset.cpus.effective": "\n",
         "cgroup.procs": "",
-        "cgroup.type": "domain\n",
     },
 }
-MEMBERS = ("tasks", "cgroup.procs", "cgroup.threads")
+MEMBERS = ("tasks", "cgroup.procs")
 
 
 class MadeKernel(HostWriter):
@@ -53,10 +52,6 @@ class MadeKernel(HostWriter):
         elif name in MEMBERS:
             self._move(path, text)
             return
-        elif name == "cgroup.type":
-            # A threaded group shows its threads, and refuses to show processes.
-            (self.top / path[1:]).with_name("cgroup.procs").unlink()
-            (self.top / path[1:]).with_name("cgroup.threads").touch()
         elif name == "cpuset.cpus" and not text and self._populated(path.rpartition("/")[0]):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         elif name == "cpuset.cpus.partition" and self.invalid and text == "isolated":

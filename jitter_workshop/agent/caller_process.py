@@ -22,9 +22,6 @@ MAX_PRIORITY = 49
 """The highest real-time priority that this tool gives. It is below the interrupt threads of a real-time kernel (50),
 and below all threads that keep the machine running."""
 MAX_THREADS = 1024
-_THREADS = {1: "tasks", 2: "cgroup.threads"}
-"""Version of the control groups → name of a file in each group. A thread number written to this file puts the single
-thread into the group."""
 
 
 class HeldProcess(contextlib.AbstractContextManager["HeldProcess"]):
@@ -81,27 +78,21 @@ def move_to_isolated_cpus(root: HostRoot, writer: HostWriter, pid: int, uid: int
 def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[int], uid: int) -> str:
     """Move only the threads ``tids`` of a process to the isolated CPUs. Return these CPUs as a list such as ``2-3``.
 
-    In cgroup version 2, this tool's group becomes threaded, and the process moves to the top group
-    (Documentation/admin-guide/cgroup-v2.rst, "Threads"). The limits of the process's former group then no longer apply.
-    In version 1, the kernel moves single threads (cgroup-v1/cgroups.rst).
-
-    Raise UsageError if there are no threads or too many. Raise HostError if no CPUs are isolated, or if a thread cannot
-    be moved.
+    The kernel moves single threads only with cgroup version 1 (cgroup-v1/cgroups.rst). Raise UsageError if there are no
+    threads or too many. Raise HostError with version 2, if no CPUs are isolated, or if a thread cannot be moved.
     """
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     sets, group = _own(root)
+    if sets.version != 1:
+        raise HostError("the control groups of this host (version 2) take whole processes only, not single threads")
     with HeldProcess(root, pid, uid) as process:
         for tid in tids:
             _check_thread(root, pid, tid)
-        # Only the top group may have both threaded groups and others below it.
-        if sets.version == 2:
-            _open_to_threads(root, writer, group, sets.where, pid)
-            process.check()
         for tid in tids:
             _check_thread(root, pid, tid)
             try:
-                writer.write(f"{group.folder}/{_THREADS[sets.version]}", str(tid))
+                writer.write(f"{group.folder}/tasks", str(tid))
             except OSError as error:
                 raise HostError(f"thread {tid} cannot be put on CPU {group.effective}: {reason(error)}") from error
             process.check()
@@ -109,42 +100,10 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
                 _check_thread(root, pid, tid)
             except HostError:
                 # The thread has ended meanwhile, and its number may be another program's.
-                rest = f"{sets.where}/{GROUP}-rest" if sets.version == 1 else sets.where
                 with contextlib.suppress(OSError):
-                    writer.write(f"{rest}/{_THREADS[sets.version]}", str(tid))
+                    writer.write(f"{sets.where}/{GROUP}-rest/tasks", str(tid))
                 raise
     return str(group.effective)
-
-
-def refuse_top(root: HostRoot) -> None:
-    """Raise HostError if this host has cgroup version 2.
-
-    With version 2, the agent of a class host must not move single threads. The whole process would leave the turn's
-    control group.
-    """
-    sets = find_cpusets(root)
-    if sets is not None and sets.version == 2:
-        raise HostError("a class host with cgroup version 2 cannot move a single thread to the isolated CPUs")
-
-
-def _open_to_threads(root: HostRoot, writer: HostWriter, group: CpusetGroup, top: str, pid: int) -> None:
-    """Make ``group`` threaded, and move the process ``pid`` to the top group. Its threads can then enter ``group``.
-
-    Raise HostError on failure.
-    """
-    try:
-        if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
-            writer.write(f"{group.folder}/cgroup.type", "threaded")
-    except OSError as error:
-        # The kernel refuses this while a process is inside.
-        raise HostError(
-            f"the control group of CPU {group.effective} accepts only whole processes: {reason(error)}",
-            "end the processes in this control group first",
-        ) from error
-    try:
-        writer.write(f"{top}/cgroup.procs", str(pid))
-    except OSError as error:
-        raise HostError(f"process {pid} cannot be moved to the root control group: {reason(error)}") from error
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:

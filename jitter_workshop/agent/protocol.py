@@ -28,12 +28,13 @@ now. Nothing is written to the host.
     - ``journals``: the ids of the journals of these changes, from ApplyResult; an empty list means all.
 ``place`` ``pid`` → ``cpus``. Move a process of the caller's own to the CPUs that this tool isolates.
 ``place_threads`` ``pid``, ``tids`` → ``cpus``. Move only the threads ``tids`` of the process to the CPUs that this tool
-isolates. A class host with cgroup version 2 refuses this verb.
+isolates. A host with cgroup version 2 refuses this verb.
 ``realtime`` ``pid``, ``tids``, ``priority`` → ``{}``. Give threads of the process a real-time priority.
     - ``priority``: a priority of SCHED_FIFO, at most 49; 0 for none.
 ``evidence`` ``do``. Record the kernel's trace. ``do`` is one of these:
     - ``begin`` ``pid``, ``tids``, ``cpus``, ``clock``, ``stacks``, ``buffer_kb``, ``overwrite`` → a TraceInfo. Prepare
-      to record threads of a process of the caller's own. ``cpus``: a list of CPUs. ``clock``: x86-tsc or mono.
+      to record threads of a process of the caller's own. One of ``tids`` may be a child of this process instead, which
+      then also belongs to the caller. ``cpus``: a list of CPUs. ``clock``: x86-tsc or mono.
       ``buffer_kb``: the size of each CPU's buffer in KiB; null means the usual size. ``overwrite``: true if the newest
       events overwrite the oldest.
     - ``begin`` with ``pids`` in place of ``pid`` and ``tids``: prepare to follow the caller's own processes, with their

@@ -191,7 +191,6 @@ class Server:
     def _place_threads(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
-            caller_process.refuse_top(self._setup.root)
         pid, tids = (
             protocol.number_field(request, "pid"),
             protocol.numbers_field(request, "tids", caller_process.MAX_THREADS),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import ForeignLoad
+from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import ID, clean
 
 NOTICED_PERCENT = 1.0
@@ -83,7 +84,7 @@ def process_times() -> ProcessTimes:
     return ProcessTimes(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
 
-def activity_since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
+def activity_since(before: ProcessTimes, hot: Collection[int], *, whole: bool = True) -> ForeignActivity:
     """Return the other tasks that used CPU time since ``before``. The busiest task comes first.
 
     This process and its children are left out. A task counts if it last ran on one of the CPUs ``hot``. An empty
@@ -92,7 +93,9 @@ def activity_since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivit
 
     Ended tasks have no names, and only their total time is computed. This total is the time of all tasks on the hot
     CPUs, minus the time of known processes. Known processes are those that still exist, and this process with its
-    children. The time of known processes on other CPUs is also subtracted, so the total may be too small.
+    children. The time of known processes on other CPUs is also subtracted, so the total may be too small. ``whole``:
+    False if the process of a measured thread was killed, and is no longer below this process. The total is then
+    unknown, because it has the time of that process.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s
@@ -104,10 +107,11 @@ def activity_since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivit
         on_hot = not hot or one.cpu is None or one.cpu in hot
         if one.pid != os.getpid() and (one.ours or on_hot):
             known_s += max(one.used_s, 0.0)
-        if not one.ours and on_hot and one.used_s >= NOTICED_S and one.cpu_percent >= NOTICED_PERCENT:
+        ours = one.ours or (not whole and one.name in MEASURED_THREADS)
+        if not ours and on_hot and one.used_s >= NOTICED_S and one.cpu_percent >= NOTICED_PERCENT:
             found.append(ForeignLoad(one.pid, clean(one.name, ID), one.cpu, round(one.cpu_percent, 1)))
     loads = tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
-    if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
+    if not whole or not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
         return ForeignActivity(loads)
     spent_s = sum(busy_s[cpu] - before.busy_s[cpu] for cpu in hot)
     unnamed_s = spent_s - known_s - (own_seconds() - before.own_s)

@@ -67,11 +67,15 @@ class Parent:
         raise Silence(f"{self.name} got no message from its parent for {sum(waits_s):.0f} s and ended")
 
     def _read(self) -> None:
+        last = b""
         with contextlib.suppress(OSError, ValueError):
             while line := sys.stdin.buffer.readline(_LONGEST_LINE):
                 self._lines.put(line)
-        # The parent has gone, so no result is needed; no file has a name, so none is left behind.
-        os._exit(0)
+                last = line
+        # After the message "end" this process ends by itself, once it has waited for its own child. Else the parent has
+        # gone, so no result is needed; no file has a name, so none is left behind.
+        if last != protocol.message_line("end"):
+            os._exit(0)
 
 
 def serve_parent(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:

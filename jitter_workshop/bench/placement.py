@@ -57,9 +57,8 @@ class Wish:
     - ``mode``: ``auto`` or ``none``. If the user names a CPU, ``mode`` is ignored.
     - ``producer``, ``accumulator``: the CPUs of two threads. For ``ack`` they are the sender and the receiver.
     - ``cpu``: the CPU of a workload with one thread.
-    - ``within``: the isolated CPUs that the measured threads may use; None if no cpuset limits them.
-    - ``by_thread``: True if the host can move single threads to the CPUs ``within``. If ``within`` has too few CPUs for
-      two threads, only the accumulator runs there.
+    - ``within``: the isolated CPUs that the measured threads may use; None if no cpuset limits them. If ``within`` has
+      too few CPUs for two threads, only the accumulator runs there.
     """
 
     workload: str = "ring"
@@ -70,13 +69,12 @@ class Wish:
     no_journaller: bool = False
     cpu: int | None = None
     within: CpuSet | None = None
-    by_thread: bool = False
 
     @property
     def splits(self) -> bool:
         """Return True if only the accumulator runs on the isolated CPUs ``within``, and all other threads run
         elsewhere."""
-        if self.within is None or not self.by_thread or self.workload not in TWO_THREADS:
+        if self.within is None or self.workload not in TWO_THREADS:
             return False
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
 
@@ -189,11 +187,6 @@ def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
         raise HostError(
             f"no measured thread can run on CPU {wish.given - within}, because only CPU {within} is isolated"
         )
-    if wish.workload in TWO_THREADS and len(within) < 2:
-        raise HostError(
-            f"{_named(wish.workload)} needs two isolated CPUs here, but only CPU {within} is isolated (this host "
-            "cannot isolate a single thread)"
-        )
 
 
 def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
@@ -227,7 +220,7 @@ def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
     """
     within = wish.within or NO_CPUS
     others = wish.given - CpuSet.of(c for c in (wish.accumulator,) if c is not None)
-    if len(within) < 2 or not wish.by_thread or wish.workload not in TWO_THREADS or others & within:
+    if len(within) < 2 or wish.workload not in TWO_THREADS or others & within:
         return wish
     keep = CpuSet((within.cpus[0] if wish.accumulator is None else wish.accumulator,))
     outside = topology.allowed - within

@@ -5,8 +5,8 @@ A worker measures a run:
 - The parent sends ``spec`` first, ``go`` for each block, ``noise`` to get the log of a noise inside the worker, and
   ``end`` at last.
 - The worker sends ``ready``, one ``block`` for each ``go``, and ``noise`` with the log.
-- If ``Placement.inside`` names threads, the worker sends ``inside`` before ``ready``. The parent lets these threads be
-  moved into the isolated set, and answers ``placed``.
+- If ``Placement.inside`` names threads, the worker sends ``inside`` before ``ready``. The parent lets these threads, or
+  their process, be moved into the isolated set, and answers ``placed``.
 
 The parent decides how many blocks there are, and may have a block measured again. Between blocks, the measured threads
 keep exchanging unrecorded messages.

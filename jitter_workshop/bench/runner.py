@@ -109,7 +109,7 @@ def measure_spec(
     - ``command``: the command line of another child with the same protocol.
     - ``sensor``: a function that reads temperature and throttling.
     - ``placed``: a function that moves the child to isolated CPUs before its threads are bound. If ``Placement.inside``
-      names threads, it moves only these threads. If it raises an exception, the run ends.
+      names threads, it moves only these threads, or their process. If it raises an exception, the run ends.
     - ``recorder``: an object that records the host's other activity.
 
     Raise Cancelled or MeasureError if the run finished no block. Raise UsageError if the noise is unknown. Raise
@@ -256,7 +256,11 @@ class RunController:
             asked = self._receive(self._next(), "inside", protocol.MoveInside)
             if self.placed is None:
                 raise MeasureError("no agent is connected that can move a measured thread to the isolated CPUs")
-            self.placed(self.child.pid, asked.tids)
+            if self.spec.placement.processes > 1:
+                for pid in asked.tids:
+                    self.placed(pid, ())
+            else:
+                self.placed(self.child.pid, asked.tids)
             self.child.send(protocol.message_line("placed"))
         return self._receive(self._next(), "ready", protocol.Ready)
 

@@ -83,7 +83,7 @@ class BlockCounters:
             stat=read_stat(root, self._guest),
             throttled=read_throttled(root, self._cgroup),
             parent_switches=context_switches(root, self._parent),
-            migrations={name: migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
+            migrations={name: migrations(root, tid) for name, tid in self._tids.items()},
             idle=read_idle_use(root, self._latencies) if self._latencies else None,
         )
 

@@ -46,6 +46,7 @@ class Workload(ABC):
         config.cpu = [
             -1 if cpu is None or name in self._inside else cpu for name, cpu in zip(self.threads, places, strict=True)
         ]
+        config.apart = [int(spec.placement.processes > 1 and name in self._inside) for name in self.threads]
         config.fifo_priority = 0 if self._inside else spec.sched_priority
         config.most = self._most()
         config.interval_ns = spec.interval_ns
@@ -61,7 +62,8 @@ class Workload(ABC):
 
     @property
     def tids_inside(self) -> tuple[int, ...]:
-        """Return the numbers of the threads that have to be put into the isolated set; () for none."""
+        """Return the numbers of the threads that have to be put into the isolated set; () for none. The number of a
+        thread in a process of its own is that of the process."""
         return tuple(self.tids[name] for name in self._inside)
 
     def settle_inside(self) -> None:
@@ -101,6 +103,8 @@ class Workload(ABC):
         status = lib.jw_workload_block(self._native, request, result)
         if status == -errno.ECANCELED:
             raise MeasureError("the measured threads were stopped during a block")
+        if status == -errno.ECHILD:
+            raise MeasureError(f"the process of the {' and the '.join(self._inside)} was killed")
         if status != 0:
             raise MeasureError(f"{self._lost()}: {os.strerror(-status)}")
         return result

@@ -166,8 +166,10 @@ class Placement:
     - ``sampler``: the CPU of the only thread of ``spin`` or ``wakeup``.
     - ``journaller_on``: False if there is no CPU for a journaller, and in runs of older versions.
     - ``why``: how the CPUs were chosen, and the disadvantage of this choice, in a sentence or two.
-    - ``inside``: the threads that run in this tool's isolated set, while the other threads of the process run outside.
-      () if the process is not divided.
+    - ``inside``: the threads that run in this tool's isolated set, while the other threads of the run are outside.
+      () if the run is not divided.
+    - ``processes``: the number of processes that have the measured threads. It is 2 if the threads ``inside`` are in a
+      process of their own, because the host's control groups take only whole processes (version 2).
     - ``line``: a text with the measured time of a cache line from one chosen CPU to the other. It is "" if this time
       did not decide the choice.
     """
@@ -183,6 +185,7 @@ class Placement:
     journaller_on: bool = False
     inside: tuple[str, ...] = ()
     line: str = ""
+    processes: int = 1
 
     @property
     def cpus(self) -> tuple[int, ...]:

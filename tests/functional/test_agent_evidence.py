@@ -137,6 +137,28 @@ def test_lost_events_are_counted_for_each_reading(tmp_path: Path, process: int) 
         assert (told["lost"], told["lost_elsewhere"]) == ({"1": 7}, {})
 
 
+def test_a_child_of_the_process_may_be_among_its_threads(tmp_path: Path, process: int) -> None:
+    """As the accumulator is, where the host moves only whole processes."""
+    tracedtree.make(tmp_path, process)
+    child = subprocess.Popen(["sleep", "60"])
+    status = "Name:\tx\nPPid:\t{}\nUid:\t{}\n"
+    mine, others = "\t".join(["1000"] * 4), "\t".join(["1001"] * 4)
+    try:
+        with Agent(tmp_path) as agent:
+            for parent, uids, why in ((1, mine, "does not belong to process"), (process, others, "is not yours")):
+                hosttrees.write(tmp_path, {f"proc/{child.pid}/status": status.format(parent, uids)})
+                assert why in refusal(begin(agent, process, tids=[process, child.pid]))
+            hosttrees.write(tmp_path, {f"proc/{child.pid}/status": status.format(process, mine)})
+            assert "enabled" in begin(agent, process, tids=[process, child.pid])
+            assert agent.ask("evidence", do="start") == {}
+            child.kill()
+            child.wait()
+            assert f"process {child.pid} has ended" in refusal(agent.ask("evidence", do="start"))
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_an_unread_trace_is_thrown_away_at_the_next_start(tmp_path: Path, process: int) -> None:
     tracedtree.make(tmp_path, process)
     with Agent(tmp_path) as agent:

@@ -317,23 +317,19 @@ def test_an_impossible_proof_is_refused_in_the_plan(
     assert says in told.value.sentence()  # type: ignore[attr-defined]
 
 
-def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_that_the_scheduler_moves_cannot_be_measured_on_one_isolated_cpu(tree: Path) -> None:
     root, ids = HostRoot(tree), frozenset({"isolation"})
-    monkeypatch.setattr(proof_plan, "takes_threads", lambda root: False)
-    asked = words("isolation", workload="ring")
+    free = MeasureRequest(workload="ring", placement="none")
+    asked = words("isolation", workload="ring", like=free)
     with pytest.raises(HostError, match="ring needs two CPUs, but while CPU"):
         proof_plan.measured_on(asked, root, read_topology(root), CpuSet((3,)), ids)
-    like = words("isolation", like=MeasureRequest(workload="ring"))
-    measured, why = proof_plan.measured_on(like, root, read_topology(root), CpuSet((3,)), ids)
-    assert (measured.workload, measured.cpu) == ("spin", 3)
-    assert "instead" in why
+    like = words("isolation", like=free)
+    measured, _ = proof_plan.measured_on(like, root, read_topology(root), CpuSet((3,)), ids)
+    assert (measured.workload, measured.placement) == ("spin", "none")
 
 
-def test_where_a_single_thread_can_be_isolated_all_runs_are_of_the_ring(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_if_one_cpu_is_isolated_all_runs_are_of_the_ring(tree: Path) -> None:
     root, ids = HostRoot(tree), frozenset({"isolation"})
-    monkeypatch.setattr(proof_plan, "takes_threads", lambda root: True)
     for asked in (words("isolation", workload="ring"), words("isolation", like=MeasureRequest(workload="ring"))):
         measured, why = proof_plan.measured_on(asked, root, read_topology(root), CpuSet((3,)), ids)
         assert (measured.workload, measured.accumulator_cpu, measured.no_journaller) == ("ring", 3, True)

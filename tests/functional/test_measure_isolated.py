@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def made_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
     monkeypatch.setattr(measuring, "read_topology", lambda root: Topology(cpus, ()))
     monkeypatch.setattr(measuring, "own_cpus", lambda root: HOT)
-    monkeypatch.setattr(measuring, "takes_threads", lambda root: True)
+    monkeypatch.setattr(measuring, "in_processes", lambda root, placement: placement)
 
 
 def run(request: MeasureRequest, place: Callable[..., CpuSet] | None) -> measuring.Run:
@@ -105,12 +106,18 @@ def test_of_two_threads_only_the_second_is_put_on_the_one_isolated_cpu(workload:
     assert NOTE not in made.notes
 
 
-def test_without_sets_of_threads_the_ring_is_measured_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "takes_threads", lambda root: False)
-    made = run(MeasureRequest(duration_s=0.5), lambda pid, tids=(): pytest.fail("asked"))
-    assert made.placement.accumulator != 7
-    assert made.placement.inside == ()
-    assert "cannot isolate a single thread" in made.notes[NOTE]
+def test_in_version_2_the_second_thread_is_put_there_as_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[tuple[int, ...]] = []
+
+    def place(pid: int, tids: Sequence[int] = ()) -> CpuSet:
+        placed.append((pid, *tids))
+        return HOT
+
+    monkeypatch.setattr(measuring, "in_processes", lambda root, placement: dataclasses.replace(placement, processes=2))
+    made = run(MeasureRequest(duration_s=0.5), place)
+    assert placed == [(made.threads[0].tid,)]
+    assert (made.placement.inside, made.placement.processes) == (("accumulator",), 2)
+    assert NOTE not in made.notes
 
 
 def test_where_neither_can_be_both_reasons_are_told() -> None:

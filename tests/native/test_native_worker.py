@@ -9,6 +9,8 @@ import resource
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ from jitter_workshop.bench.native import ffi, lib, new_clock
 from jitter_workshop.bench.protocol import BlockDone, Failed, Ready
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.listing import read_task
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.run import Clock, ThreadRecord
 from jitter_workshop.model.spec import DUTY_PATTERNS_NS, Pause, Placement, RunSpec
@@ -27,6 +30,7 @@ from jitter_workshop.stats import histogram as histograms
 
 pytestmark = pytest.mark.native
 
+needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 PATIENCE_S = 60.0
 FREE = Placement("none")
 PLACED_NOWHERE = Placement("chosen", producer=60_000, accumulator=60_001)
@@ -225,7 +229,7 @@ def test_a_run_of_the_receiver(spec: RunSpec) -> None:
         assert {s.thread for s in done.stalls} <= {"sender", "receiver"}
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@needs_two_cpus
 def test_a_receiver_and_its_sender_stay_where_they_are_put(spec: RunSpec) -> None:
     first, second = sorted(os.sched_getaffinity(0))[:2]
     placed = Placement("chosen", producer=first, accumulator=second, hot=(second,))
@@ -239,6 +243,96 @@ def test_a_receiver_and_its_sender_stay_where_they_are_put(spec: RunSpec) -> Non
         "sender": {str(first)},
         "receiver": {str(second)},
     }
+
+
+def divided(child: launch.Child, spec: RunSpec, last: str = "accumulator") -> tuple[int, Ready]:
+    """Start a run whose thread ``last`` has a process of its own, on a host of which no CPU is isolated. Return the
+    number of this process, and what the child says once it is ready."""
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    placed = Placement("chosen", first, second, hot=(second,), inside=(last,), processes=2)
+    child.send(protocol.message_line("spec", dataclasses.replace(spec, placement=placed)))
+    kind, asked = protocol.parse_message(child.wait(timeout_s=PATIENCE_S).line)
+    assert kind == "inside", asked
+    (pid,) = asked["tids"]
+    status = Path(f"/proc/{pid}/status").read_text()
+    assert f"Name:\t{last}\n" in status
+    assert f"\nTgid:\t{pid}\n" in status
+    assert f"\nPPid:\t{child.pid}\n" in status
+    child.send(protocol.message_line("placed"))
+    kind, told = answer(child)
+    assert kind == "ready", told
+    assert told.tids[last] == pid
+    assert [os.sched_getaffinity(tid) for tid in told.tids.values()] == [{first}, {second}]
+    return pid, told
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def state_of(pid: int) -> str:
+    """The letter of the process's state; "" for a process that has ended."""
+    task = read_task(HostRoot(), pid)
+    return "" if task is None or task.ended else task.state
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("memory", ["none", "fresh", "file"])
+def test_an_accumulator_in_a_process_of_its_own(spec: RunSpec, memory: Any) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        pid, told = divided(child, dataclasses.replace(spec, memory=memory))
+        assert told.clock.offset_ns is not None
+        blocks = [block(child) for _ in range(2)]
+        assert child.end(protocol.message_line("end")) == 0
+    assert state_of(pid) == ""
+    for done in blocks:
+        assert [(t.name, t.tid) for t in done.threads] == list(told.tids.items())
+        places = [set(t.messages_by_cpu) for t in done.threads]
+        assert places == [{str(cpu)} for cpu in sorted(os.sched_getaffinity(0))[:2]]
+        assert len({sum(t.messages_by_cpu.values()) for t in done.threads}) == 1
+        for name in ("migrations", "waited_ns", "ran_ns"):
+            assert all((getattr(t, name) is None) == (name in done.notes) for t in done.threads), name
+
+
+@needs_two_cpus
+def test_a_receiver_in_a_process_of_its_own(spec: RunSpec) -> None:
+    asked = dataclasses.replace(spec, workload="ack", interval_ns=100_000, threshold_ns=500_000)
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        pid, _ = divided(child, asked, "receiver")
+        assert block(child).histograms["ack_interval"].count > 0
+        assert child.end(protocol.message_line("end")) == 0
+    assert state_of(pid) == ""
+
+
+@needs_two_cpus
+def test_a_process_of_a_thread_stops_and_goes_on_with_the_others(spec: RunSpec) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        pid, _ = divided(child, spec)
+        child.stop()
+        wait_until(lambda: state_of(pid) == "T")
+        child.resume()
+        assert block(child).histograms["accumulator_transit"].count > 0
+
+
+@needs_two_cpus
+def test_a_process_of_a_thread_ends_with_the_child(spec: RunSpec) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        pid, _ = divided(child, spec)
+        os.kill(child.pid, signal.SIGKILL)
+        wait_until(lambda: state_of(pid) == "")
+
+
+@needs_two_cpus
+def test_a_killed_process_of_a_thread_ends_the_block(spec: RunSpec) -> None:
+    with launch.Child(launch.command(launch.WORKER)) as child:
+        pid, _ = divided(child, dataclasses.replace(spec, block_ns=60 * 10**9, blocks=1))
+        child.send(protocol.message_line("go"))
+        os.kill(pid, signal.SIGKILL)
+        kind, message = answer(child)
+    assert (kind, message.message) == ("failed", "the process of the accumulator was killed")
 
 
 def test_a_receiver_has_no_listening_socket(spec: RunSpec) -> None:
@@ -268,7 +362,7 @@ def test_a_workload_that_waits_dies_with_its_parent(spec: RunSpec, workload: Any
         assert child.end(patience_s=PATIENCE_S) == 0
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@needs_two_cpus
 def test_threads_stay_where_they_are_put(spec: RunSpec) -> None:
     first, second = sorted(os.sched_getaffinity(0))[:2]
     placed = Placement("chosen", producer=first, accumulator=second, hot=(second,))

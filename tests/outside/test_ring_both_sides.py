@@ -18,9 +18,10 @@ import pytest
 
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.flow.host_ops.host_status import draw_up
-from jitter_workshop.flow.measuring.isolated_set import NOTE, takes_threads
+from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.tasks.cpusets import find_cpusets
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import read_journals
@@ -37,7 +38,8 @@ def _why_not() -> str:
         return "only root may change a host"
     if read_journals(HostRoot()):
         return "something is applied here"
-    if not takes_threads(HostRoot()):
+    sets = find_cpusets(HostRoot())
+    if sets is None or sets.version != 1:
         return "no cpuset here takes single threads"
     if LAST == 0:
         return "needs two CPUs"

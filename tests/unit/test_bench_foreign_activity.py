@@ -68,6 +68,20 @@ def test_tasks_that_ended_meanwhile_are_told_without_a_name(
     assert foreign_activity.activity_since(before, {1, 7}).unnamed_percent is None
 
 
+def test_the_time_of_a_measured_thread_in_a_killed_process_is_not_told_as_anothers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before the kernel has removed it, and after that."""
+    gone = ((50, 1.0), 9.0, 1, "accumulator", 1)
+    for left in ([gone], []):
+        rows(monkeypatch, [*left, ((51, 1.0), 1.0, 1, "named", 1)])
+        monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 20.0})
+        before = ProcessTimes(100.0, {}, {1: 10.0}, 1.0)
+        found = foreign_activity.activity_since(before, {1}, whole=False)
+        assert [load.name for load in found.loads] == ["named"]
+        assert found.unnamed_percent is None
+
+
 def test_the_note_tells_of_tasks_without_a_name_and_of_unseen_ones() -> None:
     run, _ = madeup.make_run([[100] * 100])
     assert disturbed_note(run, 0.0) == ""

@@ -249,11 +249,9 @@ def test_one_isolated_core_runs_the_accumulator_alone_if_other_cores_are_left(
     cores: int, given: dict[str, int], producer: int, accumulator: int, inside: tuple[str, ...]
 ) -> None:
     within = CpuSet((cores // 2, cores // 2 + cores))
-    placed = choose_cpus(host(cores=cores, threads=2), Wish(within=within, by_thread=True, **given), within)
+    placed = choose_cpus(host(cores=cores, threads=2), Wish(within=within, **given), within)
     assert (placed.producer, placed.accumulator, placed.inside) == (producer, accumulator, inside)
-    alone = choose_cpus(
-        host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within, by_thread=True)
-    )
+    alone = choose_cpus(host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within))
     assert alone.sampler == within.cpus[1]
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop import paths
 from jitter_workshop.agent.client import asks_password
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
@@ -18,10 +17,10 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, plac
 from jitter_workshop.flow.measuring.isolated_set import (
     CpuBudget,
     NotPlaced,
+    in_processes,
     own_cpus,
     placed_by,
     room,
-    takes_threads,
     with_allowed,
 )
 from jitter_workshop.flow.measuring.placement_plan import plan_on
@@ -138,27 +137,30 @@ def test_a_journaller_stays_in_the_set_too() -> None:
 )
 def test_a_ring_that_cannot_lie_on_both_sides_is_refused(request_: MeasureRequest, sentence: str) -> None:
     with pytest.raises(HostError) as caught:
-        resolve(request_, host(CpuSet((0,)), 2), CpuSet(), "/", within=ONE, by_thread=True)
+        resolve(request_, host(CpuSet((0,)), 2), CpuSet(), "/", within=ONE)
     assert sentence in caught.value.sentence()
 
 
 def test_without_a_cpu_outside_there_are_no_two_sides() -> None:
     with pytest.raises(HostError, match="needs a CPU in addition to the isolated CPU 1"):
-        resolve(MeasureRequest(), host(CpuSet(), 2), CpuSet(), "/", within=ONE, by_thread=True)
+        resolve(MeasureRequest(), host(CpuSet(), 2), CpuSet(), "/", within=ONE)
 
 
 @pytest.mark.parametrize(
     ("request_", "within", "sentence"),
     [
         (MeasureRequest(placement="none"), HOT, "cannot use isolated CPUs"),
-        (MeasureRequest(producer_cpu=0), HOT, "no measured thread can run on CPU 0, because only CPU 2-3 is isolated"),
+        (
+            MeasureRequest(producer_cpu=0, accumulator_cpu=1),
+            HOT,
+            "the accumulator cannot run on CPU 1, because only CPU 2-3",
+        ),
         (
             MeasureRequest(workload="spin", cpu=1),
             HOT,
             "no measured thread can run on CPU 1, because only CPU 2-3 is isolated",
         ),
         (MeasureRequest(journaller_cpu=1), HOT, "can run on CPU 1, because only"),
-        (MeasureRequest(), CpuSet((3,)), "the ring needs two isolated CPUs here, but only CPU 3 is isolated"),
         (MeasureRequest(sched_priority=10), HOT, "SCHED_FIFO on CPU 2-3 would leave no CPU"),
     ],
 )
@@ -209,9 +211,8 @@ def one_of_two(tmp_path: Path) -> HostRoot:
 ONE = CpuSet((1,))
 
 
-def test_a_set_that_takes_threads_leaves_a_run_two_cpus(tmp_path: Path) -> None:
+def test_one_cpu_inside_and_one_outside_leave_a_run_two_cpus(tmp_path: Path) -> None:
     root = one_of_two(tmp_path / "1")
-    assert takes_threads(root)
     both = room(root, host(CpuSet((0,)), 2))
     assert both == CpuBudget(2, ONE, reduced=False, split=True)
     assert (both.cpus_for("auto"), both.cpus_for("none"), both.walled) == (2, 1, True)
@@ -220,21 +221,18 @@ def test_a_set_that_takes_threads_leaves_a_run_two_cpus(tmp_path: Path) -> None:
     assert room(root, host(CpuSet((0, 2, 3)))) == CpuBudget(3, ONE, reduced=True)
 
 
-def test_a_class_host_takes_threads_in_version_1_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_version_2_a_thread_alone_in_the_set_has_a_process_of_its_own(tmp_path: Path) -> None:
     one, two = one_of_two(tmp_path / "1"), tree(tmp_path / "2", "isolated")
-    monkeypatch.setattr(paths, "CLASS_FILE", str(tmp_path / "class.toml"))
-    assert takes_threads(one)
-    assert takes_threads(two)
-    assert not takes_threads(HostRoot(hosttrees.write(tmp_path / "bare", {})))
-    (tmp_path / "class.toml").touch()
-    assert takes_threads(one)
-    assert not takes_threads(two)
+    whole, divided = Placement("auto", 2, 3), Placement("auto", 0, 3, inside=("accumulator",))
+    assert [in_processes(root, whole).processes for root in (one, two)] == [1, 1]
+    assert [in_processes(root, divided).processes for root in (one, two)] == [1, 2]
+    assert in_processes(HostRoot(tmp_path / "bare"), divided) == divided
 
 
 @pytest.mark.parametrize(("workload", "inside"), [("ring", "accumulator"), ("ack", "receiver")])
 def test_of_two_threads_the_receiving_one_is_inside(workload: WorkloadName, inside: str) -> None:
     two = host(CpuSet((0,)), 2)
-    placement = resolve(MeasureRequest(workload=workload), two, CpuSet(), "/", within=ONE, by_thread=True).placement
+    placement = resolve(MeasureRequest(workload=workload), two, CpuSet(), "/", within=ONE).placement
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert placement.inside == (inside,)
     assert ("The result includes the stalls of the" in placement.why) == (workload == "ring")
@@ -254,9 +252,7 @@ def test_the_plan_of_a_ring_on_both_sides_is_where_it_will_run(tmp_path: Path) -
 def test_never_is_another_thread_inside_or_the_accumulator_outside(cpus: int, data: st.DataObject) -> None:
     one = data.draw(st.integers(0, cpus - 1))
     within = CpuSet((one,))
-    spec = resolve(
-        MeasureRequest(), host(CpuSet.of(range(cpus)) - within, cpus), CpuSet(), "/", within=within, by_thread=True
-    )
+    spec = resolve(MeasureRequest(), host(CpuSet.of(range(cpus)) - within, cpus), CpuSet(), "/", within=within)
     assert spec.placement.accumulator == one
     assert one not in (spec.placement.producer, spec.placement.journaller)
     assert spec.placement.inside == ("accumulator",)
@@ -264,9 +260,9 @@ def test_never_is_another_thread_inside_or_the_accumulator_outside(cpus: int, da
 
 
 def test_a_wider_set_has_the_whole_ring_unless_a_producer_outside_was_asked_for() -> None:
-    whole = resolve(MeasureRequest(), host(), CpuSet(), "/", within=HOT, by_thread=True).placement
+    whole = resolve(MeasureRequest(), host(), CpuSet(), "/", within=HOT).placement
     assert (whole.producer, whole.accumulator, whole.inside) == (2, 3, ())
-    split = resolve(MeasureRequest(producer_cpu=0), host(), CpuSet(), "/", within=HOT, by_thread=True).placement
+    split = resolve(MeasureRequest(producer_cpu=0), host(), CpuSet(), "/", within=HOT).placement
     assert split.producer == 0
     assert split.accumulator in HOT
     assert split.inside == ("accumulator",)

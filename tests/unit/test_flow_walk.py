@@ -309,7 +309,6 @@ def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
     workshop.context.topology = replace(two, cpus=tuple(replace(cpu, allowed=cpu.id == 0) for cpu in two.cpus))
     workshop.context._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     monkeypatch.setattr(placement_plan, "own_cpus", lambda _: CpuSet((1,)))
-    monkeypatch.setattr(placement_plan, "takes_threads", lambda _: False)
     told = walk.measuring.warning("measure")
     assert "cannot reach CPU 1, because" in told
     assert "(restore, on the home page) or" in told
@@ -339,7 +338,6 @@ def test_the_picture_of_the_cpus_is_where_the_run_will_be(
         monkeypatch.setattr(module, "read_isolation", lambda _: IsolatedCpus(None, now, None))
     for module in (placement_plan, measuring):
         monkeypatch.setattr(module, "own_cpus", lambda _: now)
-        monkeypatch.setattr(module, "takes_threads", lambda _: True)
     host = replace(workshop.context.host, isolated=now.cpus)
     workshop.context.topology, workshop.context.host = two(before), replace(host, isolated=before.cpus)
     workshop.context.look = lambda _: (two(now), host)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,15 +55,15 @@ def test_switches_are_summed_over_threads(tmp_path: Path) -> None:
         {
             "proc/7/task/7/status": STATUS.format(5, 2),
             "proc/7/task/9/status": STATUS.format(10, 20),
-            "proc/7/task/9/sched": SCHED.format(4),
+            "proc/9/sched": SCHED.format(4),
             "proc/7/task/10/comm": "gone in between",
             "proc/8/task/8/comm": "x",
         },
     )
     root = HostRoot(tmp_path)
     assert context_switches(root, 7) == 37
-    assert migrations(root, 7, 9) == 4
-    assert migrations(root, 7, 7) is None
+    assert migrations(root, 9) == 4
+    assert migrations(root, 7) is None
     assert context_switches(root, 8) is None
     assert context_switches(root, 6) is None
 
@@ -69,7 +71,8 @@ def test_switches_are_summed_over_threads(tmp_path: Path) -> None:
 def test_this_process_counts() -> None:
     root = HostRoot()
     assert context_switches(root, os.getpid()) is not None
-    found = migrations(root, os.getpid(), os.getpid())
+    with ThreadPoolExecutor(1) as another:
+        found = migrations(root, another.submit(threading.get_native_id).result())
     if found is None:
         pytest.skip("this kernel has no /proc/PID/sched")
     assert found >= 0

@@ -169,20 +169,6 @@ def test_a_group_is_removed_with_the_tasks_that_came_into_it(tmp_path: Path) -> 
     kind.write(kernel, f"{V2}/jitter-workshop", "absent")
 
 
-def test_a_threaded_group_gives_up_its_cpus_and_goes_once_its_threads_have_left(tmp_path: Path) -> None:
-    kernel, own = MadeKernel(quad(tmp_path), groups={V2: 2}), f"{V2}/jitter-workshop"
-    kernel.make_folder(own)
-    (tmp_path / "sys/fs/cgroup/cgroup.threads").touch()
-    kind_of("cgroup-cpus").write(kernel, f"{own}/cpuset.cpus", "3")
-    kernel.write(f"{own}/cgroup.type", "threaded")
-    kernel.write(f"{own}/cgroup.threads", "20")
-    kind_of("cgroup-cpus").write(kernel, f"{own}/cpuset.cpus", "")
-    assert "20" in (tmp_path / "sys/fs/cgroup/cgroup.threads").read_text().split()
-    kernel.write(f"{own}/cgroup.threads", "20")
-    kind_of("cgroup").write(kernel, own, "absent")
-    assert not (tmp_path / own[1:]).exists()
-
-
 def test_a_group_gives_its_cpus_up_only_when_its_tasks_have_left(tmp_path: Path) -> None:
     kernel = MadeKernel(quad(tmp_path), groups={V2: 2})
     kernel.make_folder(f"{V2}/jitter-workshop")

@@ -11,7 +11,7 @@ from jitter_workshop.agent.caller_process import HeldProcess
 from jitter_workshop.agent.tracing import instances
 from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, NEVER, Capture, newest_thread
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.root import HostRoot, line_value
 from jitter_workshop.model.program import MOST_PROCESSES
 from jitter_workshop.model.text import WORD
 from jitter_workshop.model.trace import TraceInfo
@@ -119,8 +119,11 @@ class ConnectionCapture:
                 tids = self._threads_of(pids)
             else:
                 for tid in tids:
-                    if not self._root.is_dir(f"/proc/{pids[0]}/task/{tid}"):
+                    if self._root.is_dir(f"/proc/{pids[0]}/task/{tid}"):
+                        continue
+                    if line_value(self._root.text(f"/proc/{tid}/status"), "PPid") != str(pids[0]):
                         raise HostError(f"thread {tid} does not belong to process {pids[0]}")
+                    processes += (held.enter_context(HeldProcess(self._root, tid, self._uid)),)
             follows_from = newest if follows else None
             self._capture = Capture(
                 *(self._root, self._writer, self._top, processes, tids, cpus),

@@ -2,8 +2,9 @@
 
 Only threads in the isolated set may use its CPUs. The measuring child starts outside the set, is moved into the set
 with all its threads, and then pins its threads. If the set has only one CPU, a workload of two threads is divided. Then
-only the thread whose latency is judged is moved into the set. The other thread stays outside. The agent makes these
-moves, because they need root's rights (``agent.caller_process``).
+only the thread whose latency is judged is moved into the set. The other thread stays outside. With cgroup version 2 the
+judged thread is in a process of its own, because the kernel moves whole processes only. The agent makes these moves,
+because they need root's rights (``agent.caller_process``).
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from jitter_workshop import paths
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import find_cpusets
@@ -42,8 +41,7 @@ NOTE = "isolation"
 class CpuBudget:
     """Hold the number of CPUs that one run may use.
 
-    A process is either inside or outside this tool's isolated set. Some hosts can also move single threads into the
-    set.
+    A run is inside or outside this tool's isolated set, or one of its threads is inside and the others are outside.
 
     - ``cpus``: the number of CPUs that one run may use.
     - ``isolated``: the CPUs of the set; empty if there is no set.
@@ -85,23 +83,23 @@ def own_cpus(root: HostRoot) -> CpuSet:
     return group.effective if group is not None else CpuSet()
 
 
-def takes_threads(root: HostRoot) -> bool:
-    """Return True if this host can move single threads into an isolated set. A class host (a machine that several users
-    share) with cgroup version 2 cannot do this. On such a host, the whole process would have to move to the top control
-    group first."""
+def in_processes(root: HostRoot, placement: Placement) -> Placement:
+    """Return the placement with the number of processes that it needs on this host. Two are needed if only some threads
+    go into the isolated set, and the host has cgroup version 2. There, a process is in one set with all its threads
+    (Documentation/admin-guide/cgroup-v2.rst, "Threads")."""
     sets = find_cpusets(root)
-    return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
+    apart = bool(placement.inside) and sets is not None and sets.version == 2
+    return dataclasses.replace(placement, processes=2) if apart else placement
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
     """Read the isolated set, and return the CPU budget of a run. A run uses the larger of two groups: the CPUs inside
-    the set, or the CPUs outside. If each group has only one CPU, a run uses both CPUs, provided the host lets the
-    threads of one run be in both groups. ``may_place``: True if root's rights are available. Only root can move a
-    thread into the set."""
+    the set, or the CPUs outside. If each group has only one CPU, a run uses both CPUs. ``may_place``: True if root's
+    rights are available. Only root can move a thread into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
-    split = bool(own and outside) and cpus < 2 and may_place and takes_threads(root)
+    split = bool(own and outside) and cpus < 2 and may_place
     cpus = 2 if split else cpus
     without = len(outside | own)
     return CpuBudget(cpus, own, reduced=bool(own) and cpus < without, split=split, without=without)

@@ -24,10 +24,10 @@ from jitter_workshop.flow.measuring.isolated_set import (
     NOTE,
     NotPlaced,
     PutInside,
+    in_processes,
     not_used,
     own_cpus,
     placed_by,
-    takes_threads,
 )
 from jitter_workshop.flow.measuring.notes import with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest, check_request, resolve
@@ -188,7 +188,8 @@ def measure_run(
                     result = places.run(observer, cancel, evidence.recorder)
             finally:
                 evidence.end()
-            activity = foreign_activity.activity_since(before, set(result.spec.placement.cpus))
+            whole = places.ended_whole(result)
+            activity = foreign_activity.activity_since(before, set(result.spec.placement.cpus), whole=whole)
             changed = changed_meanwhile(applied, applied_tunables(root, in_effect=True))
         run = _as_run(request, result, summary, activity, applied, evidence.counters())
         notes = run.notes | evidence.notes()
@@ -226,7 +227,7 @@ class ChosenCpus:
     def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: PutInside | None) -> None:
         self.why_outside = ""
         self._place = place
-        self._by_thread = takes_threads(root)
+        self._root = root
         isolated, lines = read_isolation(root).isolated, known_lines(root, topology)
         self._resolve = partial(resolve, request, topology, isolated, _scratch_dir(), lines=lines)
         self._inside = self._resolve_inside(own_cpus(root))
@@ -248,13 +249,19 @@ class ChosenCpus:
         outside = self._outside or self._resolve_outside()
         return runner.measure_spec(outside, observer, cancel, recorder=recorder(outside))
 
+    def ended_whole(self, result: runner.RunResult) -> bool:
+        """Return False if a measured thread was in a process of its own, and this process was killed."""
+        apart = self._inside is not None and self._inside.placement.processes > 1
+        return not apart or (result.complete and not self.why_outside)
+
     def _resolve_inside(self, cpus: CpuSet) -> RunSpec | None:
         if not cpus:
             return None
         try:
             if self._place is None:
                 raise HostError("no agent can put the measuring process on these CPUs")
-            return self._resolve(within=cpus, by_thread=self._by_thread)
+            spec = self._resolve(within=cpus)
+            return dataclasses.replace(spec, placement=in_processes(self._root, spec.placement))
         except HostError as refusal:
             self.why_outside = refusal.sentence()
             return None

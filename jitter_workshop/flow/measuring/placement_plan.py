@@ -10,7 +10,7 @@ from jitter_workshop.bench.noiseorder import order_for
 from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.known_lines import known_lines
-from jitter_workshop.flow.measuring.isolated_set import own_cpus, takes_threads, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
@@ -90,8 +90,7 @@ def placed_on(
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
-            wish = request.wish(own, by_thread=takes_threads(root))
-            return choose_cpus(with_allowed(topology, own), wish, isolated | own, lines), own
+            return choose_cpus(with_allowed(topology, own), request.wish(own), isolated | own, lines), own
     return choose_cpus(topology, request.wish(), isolated, lines), None
 
 

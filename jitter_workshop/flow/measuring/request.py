@@ -86,9 +86,8 @@ class MeasureRequest:
     tail_ns: int | None = None
     lock: LockUse = "none"
 
-    def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
-        """Return the part of the request that concerns the placement. ``within``, ``by_thread``: see
-        ``bench.placement.Wish``."""
+    def wish(self, within: CpuSet | None = None) -> Wish:
+        """Return the part of the request that concerns the placement. ``within``: see ``bench.placement.Wish``."""
         return Wish(
             workload=self.workload,
             mode=self.placement,
@@ -98,7 +97,6 @@ class MeasureRequest:
             no_journaller=self.no_journaller,
             cpu=self.cpu,
             within=within,
-            by_thread=by_thread,
         )
 
     def on(self, placement: Placement) -> MeasureRequest:
@@ -249,13 +247,12 @@ def resolve(
     scratch_dir: str,
     within: CpuSet | None = None,
     *,
-    by_thread: bool = False,
     lines: PairTimes | None = None,
 ) -> RunSpec:
     """Return the complete specification of a run on this host.
 
-    - ``within``: the isolated CPUs into which the measuring child will be moved; None if it is not moved.
-    - ``by_thread``: True if single threads of the child can be moved to these CPUs.
+    - ``within``: the isolated CPUs into which the measuring child, or one of its threads, will be moved; None if it is
+      not moved.
     - ``lines``: as in ``bench.placement.choose_cpus``.
 
     Raise UsageError if the request is invalid, HostError if this host cannot run it.
@@ -264,7 +261,7 @@ def resolve(
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
-    placement = placing.choose_cpus(topology, request.wish(within, by_thread=by_thread), isolated, lines)
+    placement = placing.choose_cpus(topology, request.wish(within), isolated, lines)
     spec = made_of(
         RunSpec,
         request,

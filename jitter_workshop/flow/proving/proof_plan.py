@@ -14,7 +14,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, stan
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, cpus_of_option
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
-from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
+from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, check_request
 from jitter_workshop.flow.proving.command_meter import CommandMeter, CommandRequest
@@ -446,7 +446,7 @@ def measured_on(
     asked = request.asked
     why = ""
     free = request.like is not None and request.like.placement == "none"
-    walled = "isolation" in ids and len(hot) < 2 and (free or not takes_threads(root))
+    walled = "isolation" in ids and len(hot) < 2 and free
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
         if request.workload is not None:
             raise HostError(

@@ -139,10 +139,11 @@ def context_switches(root: HostRoot, pid: int) -> int | None:
     return sum(found) if found else None
 
 
-def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
+def migrations(root: HostRoot, tid: int) -> int | None:
     """Return how often the scheduler moved a thread to another CPU. Return None if the thread has ended, or if the
-    kernel (without CONFIG_SCHED_DEBUG) does not show this number."""
-    return parse_migrations(root.text(f"/proc/{pid}/task/{tid}/sched"))
+    kernel (without CONFIG_SCHED_DEBUG) does not show this number. ``tid``: the id of a thread of any process. /proc
+    has a folder for each thread, although it lists only processes (proc_tid(5))."""
+    return parse_migrations(root.text(f"/proc/{tid}/sched"))
 
 
 def parse_switches(text: str | None) -> int | None:

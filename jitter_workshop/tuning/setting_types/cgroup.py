@@ -81,8 +81,6 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
     group, both steps are repeated. Raise OSError (EBUSY) if new tasks keep entering the group.
     """
     parent = folder.rpartition("/")[0]
-    if (writer.reader.text(f"{folder}/cgroup.type") or "").strip() == "threaded":
-        members = "cgroup.threads"  # a threaded group does not show its processes
     for _ in range(_EMPTYING_ROUNDS):
         for member in (writer.reader.text(f"{folder}/{members}", _LIST_BYTES) or "").split():
             with contextlib.suppress(ProcessLookupError):
