@@ -207,7 +207,7 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
     assert [one.label for one in both] == ["task 0", "task 3", "task 5"]
 
 
-def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() -> None:
+def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_is_named() -> None:
     load = dataclasses.replace(SHARING, run=dataclasses.replace(SHARING.run, noise="python"))
     found = dataclasses.replace(
         effects_of_change(load, PINNED), causes=times_of_causes(load, PINNED, chapter("pinning"))
@@ -218,15 +218,15 @@ def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_a_sign() 
     shown = effect.causes_with_row(found.causes, 1, named)
     assert [one.label for one in shown] == ["task python", SHARED]
     head, *rows = (line.plain for line in effect.two_run_table((), 78, causes=shown))
-    assert head.endswith("after  * own load")
-    assert [row.split("  ")[0] for row in rows] == ["task python *", SHARED]
+    assert head.endswith("after")
+    assert [row.split("  ")[0] for row in rows] == ["task python (own load)", SHARED]
     other = [
         line.plain
         for line in effect.two_run_table(
             (), 78, causes=effect.causes_with_row(times_of_causes(SHARING, PINNED, chapter("pinning")))
         )
     ]
-    assert not any("*" in row for row in other)
+    assert not any("own load" in row for row in other)
 
 
 def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -> None:

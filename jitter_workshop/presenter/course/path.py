@@ -52,7 +52,7 @@ _OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise name
 """Sign → its meaning in place of a guess, in a chapter with hidden noises."""
 _GUESS_OPEN = "guess not judged yet (·)"
 
-_LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
+_LOUD: dict[Chance, str] = {"moves": "text", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """Chance of a chapter on this host → its words and their style."""
 

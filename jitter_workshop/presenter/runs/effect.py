@@ -23,7 +23,6 @@ from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
-from jitter_workshop.report.diagnosis_words import OWN_SIGN
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import (
@@ -745,7 +744,7 @@ def two_run_table(
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
     are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times are
-    shown; () for no times. The load that the chapter made has the sign OWN_SIGN. ``undecided``: True if a proof of the
+    shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
     change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. A line below the
     table says why a cause took more time than all stalls, if one did.
     """
@@ -756,14 +755,8 @@ def two_run_table(
     rows, styles = list[list[str]](), list[str]()
 
     def head(title: str) -> None:
-        of_causes = title == _BY_CAUSE and any(one.own_load for one in causes)
-        rows.append(
-            [
-                f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}",
-                *(which if not rows else ("", "")),
-                f"{OWN_SIGN} own load" if of_causes else "",
-            ]
-        )
+        title = f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}"
+        rows.append([title, *(which if not rows else ("", "")), ""])
         styles.append("dim")
 
     def rows_of(effects: Sequence[Effect]) -> None:
@@ -782,8 +775,8 @@ def two_run_table(
         head(_BY_CAUSE)
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        sign = f" {OWN_SIGN}" if cause.own_load else ""
-        rows.append([f"{cause.label}{sign}", *_both(cause), _times_in_time(cause, factor, which)])
+        own = " (own load)" if cause.own_load else ""
+        rows.append([f"{cause.label}{own}", *_both(cause), _times_in_time(cause, factor, which)])
         styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
     if rates:
         head("COUNTS, A SECOND")
