@@ -69,7 +69,7 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     told, said = measure._told(request, None, None)
     assert told == request
-    assert said.startswith("5 s, about 500,000 messages: ")
+    assert said.startswith("5 s of measuring, about 500,000 messages: ")
     assert "With its start and pauses" in said
 
 

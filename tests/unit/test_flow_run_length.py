@@ -37,7 +37,7 @@ def stalled(run: Any, values_ns: list[int], messages: int) -> Any:
 def test_a_preset_is_reckoned_by_its_interval() -> None:
     found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
-    said = "5 s, about 500,000 messages: enough to know p99.99."
+    said = "5 s of measuring, about 500,000 messages: enough to know p99.99 if all are made."
     assert run_length.run_length_sentences(found) == (
         f"{said} With its start and pauses the run takes about 8 s, or longer where this host is busy."
     )
@@ -47,7 +47,8 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
     assert "wake-ups" in run_length.run_length_sentences(sleeper)
     few = run_length.outlook(MeasureRequest(messages=2_000), ())
-    assert run_length.run_length_sentences(few).startswith("20 ms, about 2,000 messages: enough to know p99. ")
+    told = "20 ms of measuring, about 2,000 messages: enough to know p99 if all are made. "
+    assert run_length.run_length_sentences(few).startswith(told)
     assert "too few for any percentile" in run_length.run_length_sentences(
         run_length.outlook(MeasureRequest(messages=9), ())
     )
@@ -136,6 +137,40 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
     assert run_length.like(MeasureRequest(), (placed(make_run([[100] * 9])), run)) is not None
 
 
+def test_a_forecast_begins_with_the_messages_of_a_run_beside_the_same_load(make_run: MakeRun) -> None:
+    free = dataclasses.replace(make_run([[100] * 11_500] * 2, label="free", block_s=0.25)[0], noise="unbound")
+    free = dataclasses.replace(free, placement=dataclasses.replace(free.placement, mode="none"))
+    pinned = MeasureRequest(placement="auto", noise="unbound", duration_s=10.0)
+    found = run_length.outlook(pinned, (stalled(free, [40_000_000] * 20, 4_000),))
+    assert (found.messages, found.like, found.beside, found.beside_made) == (1_000_000, None, "'free'", 460_000)
+    said = run_length.run_length_sentences(found)
+    assert said.startswith("10 s of measuring, at most 1,000,000 messages; 'free' made 460,000: enough to know p")
+    assert (found.solid, found.distinct) == ("99.99", "99.99"), "460,000 messages are too few for p99.999"
+    assert "99.999" not in said
+    assert run_length.expected_rate(pinned, (free,)) == pytest.approx(46_000)
+    _, need = run_length.until(dataclasses.replace(pinned, duration_s=None), "50", (free,))
+    assert "which take 1 s" in need
+
+
+def test_beside_more_load_than_in_any_run_no_percentile_is_promised(make_run: MakeRun) -> None:
+    alone = placed(make_run([[100] * 20_000] * 2, label="alone", block_s=0.25))
+    found = run_length.outlook(MeasureRequest(noise="unbound"), (alone,))
+    assert (found.messages, found.solid, found.distinct, found.like, found.beside) == (400_000, None, None, None, None)
+    told = "5 s of measuring, at most 400,000 messages: the noise decides how many are made, and which percentiles "
+    assert run_length.run_length_sentences(found).startswith(told)
+    assert "take at least 10 s:" in run_length.until(MeasureRequest(noise="unbound"), "99.999", ())[1]
+
+
+def test_without_a_load_only_a_run_that_made_few_counts_for_another_placement(make_run: MakeRun) -> None:
+    whole, few = (placed(make_run([[100] * count] * 2, label="it", block_s=0.25)) for count in (24_000, 15_000))
+    free = MeasureRequest(placement="none")
+    assert run_length.outlook(free, (whole,)).beside is None
+    assert run_length.outlook(free, (few,)).beside_made == 300_000
+    assert run_length.run_length_sentences(run_length.outlook(free, (few,))).startswith(
+        "5 s of measuring, at most 500,000 messages; 'it' made 300,000: enough to know p"
+    )
+
+
 def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said.startswith("p99.999 needs 1,000,000 messages")
@@ -200,11 +235,12 @@ def test_a_run_is_long_enough_for_the_percentile_asked_for(
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
     said = run_length.chapter_length_sentences(request, ())
-    assert said.startswith("5 s, at most 500,000 messages: enough to know p99.99. With its start ")
+    how_many = "the noise decides how many are made, and which percentiles they reach."
+    assert said.startswith(f"5 s of measuring, at most 500,000 messages: {how_many} With its start ")
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said
-    lines = [line.plain for line in about_to_measure(request, False, 180, said)]
+    lines = [line.plain for line in about_to_measure(request, False, 240, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
     assert "judged   by p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late" in lines
     # Threads that lose their CPU make fewer messages than the pace.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jitter_workshop.errors import UsageError
@@ -12,6 +13,7 @@ from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.spec import KINDS, clock_seconds
 from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.model.verdict import Budget
+from jitter_workshop.stats.omission import LEAST_SENT
 from jitter_workshop.stats.sample_size import budget, budget_from
 from jitter_workshop.stats.scale import nice_duration, nice_ns
 
@@ -30,11 +32,15 @@ class Outlook:
 
     - ``seconds``: the time that the run measures.
     - ``clock_s``: the time from the run's start to its end, with the pauses between blocks.
-    - ``messages``: the approximate number of messages; None if it is not known.
-    - ``solid``: the highest percentile with ten messages beyond it.
-    - ``distinct``: the highest percentile with ten distinct stalls beyond it; None without an earlier run of the same
-      kind.
-    - ``like``: the name of this earlier run, or None.
+    - ``messages``: the approximate number of messages; None if it is not known. Without ``like``, this is the most that
+      the run can make.
+    - ``solid``: the highest percentile with ten messages beyond it; None if the run may make too few, or if nothing
+      shows how many it makes beside its noise.
+    - ``distinct``: the highest percentile with ten distinct stalls beyond it; None without an earlier run beside the
+      same noise.
+    - ``like``: the name of an earlier run of the same kind, or None.
+    - ``beside``: the name of an earlier run beside the same noise, if only its placement differs; or None.
+    - ``beside_made``: how many messages the run ``beside`` makes in this run's time; None without such a run.
     - ``noisy``: True if a noise runs during the run.
     - ``usual_pauses``: True if the length of the pauses between blocks is assumed, because no earlier run on this host
       shows this length.
@@ -51,12 +57,15 @@ class Outlook:
     noisy: bool = False
     usual_pauses: bool = False
     settle_s: float = 0.0
+    beside: str | None = None
+    beside_made: int | None = None
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
     """Return the expected figures of a checked request, computed from earlier ``runs``. Raise the errors of
     ``blocks``."""
     before = like(request, runs)
+    beside = None if before is not None else _of_same_load(request, runs)
     cut = blocks(request)
     rate = _per_second(request, before)
     seconds = cut.count * cut.block_ns / 1e9
@@ -65,16 +74,46 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         seconds = messages / rate if rate else seconds
     elif rate is not None:
         messages = int(seconds * rate)
+    made = _made_beside(request, beside, seconds, messages)
+    beside = None if made is None else beside
+    seen = before or beside
+    if messages is not None and seen is None and request.noise:
+        # With more load beside them, the threads make no more than they made without it.
+        alone = like(dataclasses.replace(request, noise=None), runs)
+        messages = round(min(messages, seconds * (_per_second(request, alone) or math.inf)))
     solid = distinct = None
-    if messages is not None:
-        solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
-        if before is not None:
-            distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
+    reached = messages if made is None else made
+    if reached is not None and (seen is not None or not request.noise):
+        solid = _furthest(reached, [(p, budget(p, 1.0)) for p in PERCENTILES])
+        if seen is not None:
+            distinct = _furthest(reached, [(p, _of(p, 1.0, seen)) for p in PERCENTILES])
     # Without a run alike, the pauses are those of the newest run: they depend on how busy the host is.
     between_s = _between_blocks(before or next((run for run in reversed(runs) if run.complete), None))
     clock_s = request.settle_s + clock_seconds(seconds, cut.count, traced=request.evidence, between_s=between_s)
-    known, noisy, usual = _name(before) if before else None, bool(request.noise), between_s is None
-    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, noisy, usual, request.settle_s)
+    return Outlook(
+        request.workload,
+        seconds,
+        clock_s,
+        messages,
+        solid,
+        distinct,
+        like=_name(before) if before is not None else None,
+        noisy=bool(request.noise),
+        usual_pauses=between_s is None,
+        settle_s=request.settle_s,
+        beside=_name(beside) if beside is not None else None,
+        beside_made=made,
+    )
+
+
+def _made_beside(request: MeasureRequest, beside: Run | None, seconds: float, messages: int | None) -> int | None:
+    """Return how many messages the run ``beside`` makes in ``seconds``, at most ``messages``. Return None without such
+    a run, or if the messages of a request are not known. Also return None without a noise if nearly all are made."""
+    rate = None if beside is None else _per_second(request, beside)
+    if messages is None or rate is None:
+        return None
+    made = min(round(seconds * rate), messages)
+    return made if request.noise or made < LEAST_SENT * messages else None
 
 
 def run_length_sentences(found: Outlook) -> str:
@@ -97,17 +136,25 @@ def _by_the_clock(found: Outlook) -> str:
 def _reached(found: Outlook) -> str:
     """Return a sentence on a run's measured time, its messages, and the percentile that the messages reach."""
     what = KINDS[found.workload].makes
+    length = f"{_takes(found.seconds)} of measuring"
     if found.messages is None:
-        return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."
-    # Without a run alike beside the same noise the pace is what is asked for: threads that lose their CPU make less.
-    about = "about" if found.like is not None or not found.noisy else "at most"
-    said = f"{_takes(found.seconds)}, {about} {_two_digits(found.messages):,} {what}: "
+        return f"{length}; the first run shows how many {what} this makes."
+    known = found.like or found.beside
+    # Threads that lose their CPU make less than the pace that is asked for.
+    most = found.like is None and (found.noisy or found.beside is not None)
+    said = f"{length}, {'at most' if most else 'about'} {_two_digits(found.messages):,} {what}"
+    if known is None and found.noisy:
+        return f"{said}: the noise decides how many are made, and which percentiles they reach."
+    if found.beside is not None and found.beside_made is not None:
+        said += f"; {found.beside} made {_two_digits(found.beside_made):,}"
     if found.distinct is not None and found.distinct != found.solid:
         # Ten late messages can come from one stall: what the run is about is the stalls.
-        said += f"enough to know p{found.distinct}, if stalls come as often as in {found.like}"
+        often = f" as in {found.like}" if found.like is not None else ""
+        said += f": enough to know p{found.distinct}, if stalls come as often{often}"
         return f"{said}; the values up to p{found.solid} rest on few stalls." if found.solid else f"{said}."
-    said += f"enough to know p{found.solid}" if found.solid else "too few for any percentile"
-    return f"{said}."
+    if not found.solid:
+        return f"{said}: too few for any percentile."
+    return f"{said}: enough to know p{found.solid}{'' if known is not None else ' if all are made'}."
 
 
 def _two_digits(count: int) -> int:
@@ -136,7 +183,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
         )
     if request.messages is not None or request.duration_s is not None:
         raise UsageError("--for-percentile sets the duration itself", "leave out --messages and --duration")
-    before = like(request, runs)
+    before = like(request, runs) or _of_same_load(request, runs)
     rate = _per_second(request, before)
     what = KINDS[request.workload].makes
     if rate is None:
@@ -146,7 +193,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
         )
     need = _of(wanted, rate, before)
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)
-    said = f"p{wanted} needs {need.messages:,} {what}, which take {_takes(seconds)}"
+    least = "at least " if before is None and request.noise else ""
+    said = f"p{wanted} needs {need.messages:,} {what}, which take {least}{_takes(seconds)}"
     if seconds > LONGEST_S:
         raise UsageError(f"{said}, but {TOO_LONG}", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
@@ -162,6 +210,22 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
     """Return the newest complete run of the same kind as ``request``; None if there is none. Runs of one kind have the
     same workload, pace, duty, memory, lock, noise and kind of placement."""
+    free = request.placement == "none"
+    return next(
+        (run for run in _of_same_loads(request, runs) if (run.placement.mode == "none") == free),
+        None,
+    )
+
+
+def _of_same_load(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
+    """Return the newest complete run that differs from ``request`` in its kind of placement at most; None if there is
+    none."""
+    return next(_of_same_loads(request, runs), None)
+
+
+def _of_same_loads(request: MeasureRequest, runs: Iterable[Run]) -> Iterator[Run]:
+    """Yield the complete runs with the same workload, pace, duty, memory, lock and noise as ``request``, the newest
+    first."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -170,10 +234,9 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
             and (paced is None or run.interval_ns == paced)
             and (request.workload != "spin" or run.duty == 100 or run.pause in (None, request.pause))
             and (run.memory or "none", run.lock or "none") == (request.memory, request.lock)
-            and (run.noise, run.placement.mode == "none") == (request.noise, request.placement == "none")
+            and run.noise == request.noise
         ):
-            return run
-    return None
+            yield run
 
 
 def _between_blocks(before: Run | None) -> float | None:
@@ -188,8 +251,9 @@ def _between_blocks(before: Run | None) -> float | None:
 
 def expected_rate(request: MeasureRequest, runs: Sequence[Run]) -> float | None:
     """Return how many messages a second the run of a request will probably make: as many as the newest of ``runs`` of
-    the same kind made, else one in each interval. Return None if neither is known."""
-    return _per_second(request, like(request, runs))
+    the same kind made, or the newest beside the same noise, else one in each interval. Return None if none of these is
+    known."""
+    return _per_second(request, like(request, runs) or _of_same_load(request, runs))
 
 
 def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
