@@ -235,6 +235,13 @@ def test_a_feature_of_x86_alone_is_named_as_such_on_other_processors(
             ]
 
 
+@pytest.mark.parametrize("name", HOSTS)
+def test_nothing_that_only_the_hypervisors_owner_can_change_can_be_better(name: str, host_tree: Tree) -> None:
+    host = read_once(host_tree(name))
+    found = [tunable.assess(host) for tunable in EVERY]
+    assert [one.id for one in found if one.state == "improve" and one.only_host] == []
+
+
 @pytest.mark.parametrize("tunable", [t for t in EVERY if t.id in X86_ONLY], ids=by_id)
 def test_on_x86_nothing_is_said_to_be_for_x86_only(tunable: Tunable, host_tree: Tree) -> None:
     for name in HOSTS:

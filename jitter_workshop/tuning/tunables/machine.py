@@ -229,7 +229,7 @@ class Steal(Tunable):
         if not share:
             return self.answer("ok", "0 on the hot CPUs", "no time was taken since boot", only_host=True)
         reason, fix = (
-            "the host ran something else while hot CPUs had work",
+            "the host ran something else while hot CPUs had work; nothing in this guest changes that",
             "ask the hypervisor's owner for CPUs of your own",
         )
-        return self.answer("improve", value, reason, wanted="0", fix=fix, only_host=True)
+        return self.answer("info", value, reason, wanted="0", fix=fix, only_host=True)
