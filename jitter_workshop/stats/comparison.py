@@ -289,7 +289,7 @@ def _percentile_in_words(
 
 def _per_second(rate: float) -> str:
     if rate >= 1:
-        return f"{rate:,.0f}/s"
+        return f"{nice_number(round(rate))}/s"
     return f"{rate * 60:.1f} a minute"
 
 

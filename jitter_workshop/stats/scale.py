@@ -19,9 +19,9 @@ X_LIMIT = 12.0
 _STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
-_TWICE, _BELOW_TWICE, _WHOLE_FROM = 2.0, 1.99, 9.95
-"""Limits of factors that are told: from _TWICE on they have one decimal, and from _WHOLE_FROM on none. _BELOW_TWICE is
-the largest text of a factor below _TWICE."""
+_TWICE, _BELOW_TWICE, _WHOLE_FROM, _ROUND_FROM = 2.0, 1.99, 9.95, 999.5
+"""Limits of factors that are told: from _TWICE on they have one decimal, from _WHOLE_FROM on none, and from _ROUND_FROM
+on two significant digits. _BELOW_TWICE is the largest text of a factor below _TWICE."""
 LEAST_DECADES = 2.0
 _MOST_ELAPSED = 8
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -65,9 +65,9 @@ def nice_ns(value_ns: float | None) -> str:
         return "–"
     if value_ns < 0:
         return "-" + nice_ns(-value_ns)
-    rounded = _three_digits(value_ns)
+    rounded = _rounded(value_ns, 3)
     size, unit = next(((s, u) for s, u in _UNITS if rounded >= s), _UNITS[-1])
-    scaled = _three_digits(rounded / size)
+    scaled = _rounded(rounded / size, 3)
     return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
@@ -89,22 +89,25 @@ def nice_duration(seconds: float) -> str:
 
 
 def nice_number(value: float) -> str:
-    """Return a readable number, such as a rate, with at least three significant digits and without an exponent:
-    ``0.0021``, ``4.2``, ``38``, ``1,450``."""
-    if value and abs(value) < 99.95:
-        places = min(max(2 - math.floor(math.log10(abs(value))), 1), 12)
-        return f"{_three_digits(value):.{places}f}".rstrip("0").rstrip(".")
-    return f"{value:,.0f}"
+    """Return a readable number, such as a rate, with at most three significant digits and without an exponent:
+    ``0.0021``, ``4.23``, ``38``, ``1,450``. Below 1 it has at most two: more digits of a rare event are chance."""
+    rounded = _rounded(value, 3 if abs(value) >= 1 else 2)
+    if rounded and abs(rounded) < 100:
+        places = min(max(2 - math.floor(math.log10(abs(rounded))), 1), 12)
+        return f"{rounded:.{places}f}".rstrip("0").rstrip(".")
+    return f"{rounded:,.0f}"
 
 
 def times_told(factor: float) -> str:
     """Return a factor of at least 1 as text. All surfaces tell factors by this function, so that one page has one text
-    for a factor. It has at most two decimals below 2, one below 10, and none above: ``1.24``, ``4.3``, ``57``. A factor
-    below 2 is never rounded up to 2.
+    for a factor. It has at most two decimals below 2, one below 10, and none above: ``1.24``, ``4.3``, ``57``. From
+    1,000 on it has two significant digits: ``55,000``. A factor below 2 is never rounded up to 2.
     """
     if factor < _TWICE:
         return f"{min(round(factor, 2), _BELOW_TWICE):.2f}".rstrip("0").rstrip(".")
-    return f"{factor:.1f}".removesuffix(".0") if factor < _WHOLE_FROM else f"{factor:,.0f}"
+    if factor < _WHOLE_FROM:
+        return f"{factor:.1f}".removesuffix(".0")
+    return f"{factor if factor < _ROUND_FROM else _rounded(factor, 2):,.0f}"
 
 
 def ratio_text(ratio: float | None) -> str:
@@ -179,8 +182,8 @@ def _power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_RAISED)
 
 
-def _three_digits(value: float) -> float:
+def _rounded(value: float, digits: int) -> float:
+    """Return a value rounded to so many significant digits."""
     if value == 0:
         return 0.0
-    places = 2 - math.floor(math.log10(abs(value)))
-    return round(value, places)
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))

@@ -30,7 +30,7 @@ from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change,
 from jitter_workshop.stats.paired import Pairs, estimate, log_ratio_and_spread, no_change_p, p_value, ratio_interval
 from jitter_workshop.stats.rounds import MeasureLine, measure_lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.scale import nice_ns, ratio_text
+from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 
 _WHOLE = 1.95
 """The least factor of a change that is shown as a factor. A smaller change is shown in percent."""
@@ -207,7 +207,7 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
 def rarer_than(seconds: float) -> str:
     """Return the 95 % upper limit of a rate in words, if no event was seen in ``seconds``. The limit is 3 / ``seconds``
     (Hanley and Lippman-Hand, JAMA 1983)."""
-    return f"rarer than one in {seconds / poisson_limits(0)[1]:,.3g} s"
+    return f"rarer than one in {nice_number(seconds / poisson_limits(0)[1])} s"
 
 
 def _change(line: MeasureLine, word: VerdictWord, ratio: float | None) -> str:

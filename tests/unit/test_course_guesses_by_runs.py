@@ -114,7 +114,7 @@ def test_each_figure_that_fell_is_told_with_its_factor() -> None:
     judged = outcome(FALLS, Guess(choice="faults"), run(0, 474), run(9_670, 9_510))
     assert judged is not None
     assert judged.near is False
-    assert "The thread preempted: 967 → 0 a second, a factor of at least 9,670. So the answer is: " in judged.text
+    assert "The thread preempted: 967 → 0 a second, a factor of at least 9,700. So the answer is: " in judged.text
     assert "Page faults of the threads: 951 → 47.4 a second, a factor of 20." in judged.explanation
 
 

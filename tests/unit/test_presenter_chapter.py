@@ -25,7 +25,7 @@ def explained(**changed: object) -> Explanation:
 
 def test_rates_are_plain_numbers() -> None:
     text = "\n".join(shown(explained()))
-    assert "7,774" in text
+    assert "7,770" in text
     assert "1,260" in text
     assert "e+0" not in text
 

@@ -62,7 +62,7 @@ def flat(run: Run) -> str:
         (made(workload="wakeup", notes={"timer_slack": "slack of 1 ns"}), "note slack of 1 ns"),
         (made(workload="wakeup", missed_wakeups=12), "12 periods ended before the thread could sleep"),
         (made(workload="ack", blocked_publishes=3), "no room for a segment 3 times"),
-        (made(workload="ack", stalls=RARE), "rate over 500 µs: 2 a second; the true rate is between 0.242 a second"),
+        (made(workload="ack", stalls=RARE), "rate over 500 µs: 2 a second; the true rate is between 0.24 a second"),
         (made(workload="ack", stalls=RARE), "intervals over count per second time in them"),
         (made(workload="ring", stalls=RARE), "stalls over count per second time in stalls"),
         (made(workload="ack", stalls=NONE), "rate no stall over 500 µs in 500 ms: the true rate is below 5.99"),

@@ -109,14 +109,18 @@ def test_times_read_as_people_say_them(value: float | None, text: str) -> None:
     [
         (0, "0"),
         (0.00002, "0.00002"),
-        (0.0123, "0.0123"),
+        (0.0123, "0.012"),
+        (0.546, "0.55"),
+        (0.99, "0.99"),
+        (0.9951, "1"),
+        (47.41, "47.4"),
         (7, "7"),
         (9.996, "10"),
         (99.94, "99.9"),
         (99.96, "100"),
         (999.6, "1,000"),
-        (1_453.2, "1,453"),
-        (7_774_000.0, "7,774,000"),
+        (1_453.2, "1,450"),
+        (7_774_000.0, "7,770,000"),
         (-1_450.0, "-1,450"),
     ],
 )
@@ -128,7 +132,8 @@ def test_numbers_read_as_people_write_them(value: float, text: str) -> None:
 def test_a_nice_number_is_close_and_has_no_exponent(value: float) -> None:
     text = scale.nice_number(value)
     assert "e" not in text
-    assert float(text.replace(",", "")) == pytest.approx(value, rel=0.0051)
+    assert float(text.replace(",", "")) == pytest.approx(value, rel=0.0051 if value >= 1 else 0.051)
+    assert len(text.replace(",", "").replace(".", "").strip("0")) <= 3
 
 
 @given(st.floats(0.001, 1e15))

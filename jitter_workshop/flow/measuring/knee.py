@@ -164,7 +164,7 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     if stalls.high_ns is not None:
         length = f"of {nice_ns(stalls.low_ns)} to {nice_ns(stalls.high_ns)}"
     late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
-    made_late = f"one of the {what}" if late < 1.5 else f"about {late:,.0f} {what}"
+    made_late = f"one of the {what}" if late < 1.5 else f"about {nice_number(round(late))} {what}"
     share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
     came = f"came {nice_number(stalls.per_second)} times a second"
     text = f"Stalls {length} {came} and took {nice_ns(stalls.mean_ns)} on average."

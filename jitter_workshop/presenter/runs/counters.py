@@ -12,7 +12,7 @@ from jitter_workshop.model.text import ID, LABEL, LINE, WORD, clean
 from jitter_workshop.presenter.text.lines import Lines, grouped_number, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import others, stalls_headline, time_taken_sentences
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ROWS = 8
 """The largest number of interrupts and softirqs that are shown; the JSON has all of them."""
@@ -93,7 +93,7 @@ def _interruptions(report: CounterReport) -> list[list[str]]:
     found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
     rows = [["interrupts and softirqs", "CPU", "times", "a second"]]
     for what, cpu, number in found[:ROWS]:
-        rate = f"{number / report.counted_s:,.1f}" if report.counted_s else "–"
+        rate = nice_number(number / report.counted_s) if report.counted_s else "–"
         rows.append([clean(what, LABEL), str(cpu), f"{number:,}", rate])
     return rows
 

@@ -447,7 +447,7 @@ def _buckets(run: Run, width: int) -> Lines:
     cells = []
     for bucket in used:
         span = f"{nice_ns(bucket.from_ns)} " + ("and more" if bucket.to_ns is None else f"to {nice_ns(bucket.to_ns)}")
-        cells.append([span, "–" if bucket.per_hour is None else f"{bucket.per_hour:,.0f}"])
+        cells.append([span, "–" if bucket.per_hour is None else nice_number(bucket.per_hour)])
     half = (len(used) + 1) // 2
     rows = [left + right for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
     return [*wrap(head, width), *table_lines(rows, width, right=(1, 3), gap=4, head=False)]
