@@ -34,6 +34,17 @@ def test_one_run_is_told_with_its_share_and_p999_with_the_waits() -> None:
     assert not warning((KnownRun(sent(950)),))
 
 
+def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -> None:
+    unexpected = sent(87, 120_000_000)
+    expected = replace(unexpected, noise="unbound")
+    calm, red = (warning((KnownRun(run),)) for run in (expected, unexpected))
+    assert calm.plain == red.plain
+    assert {calm.style, *(span.style for span in calm.spans)} == {"text"}
+    assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "bold text"}
+    assert warning((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
+    assert warning((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
+
+
 def test_few_unsent_messages_are_told_if_they_change_the_latency() -> None:
     few, all_sent = KnownRun(sent(950, 3_000_000)), KnownRun(sent(1_000))
     why = "of the messages were not sent{}, because a thread was stopped. With their waits p99.9 is about "
