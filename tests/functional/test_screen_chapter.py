@@ -288,8 +288,8 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         assert kept is not None
         assert kept.value_ns == marked
         assert screen.step == "measure"
-        await pilot.press("enter")
         await settled(pilot)
+        await read_on(pilot)
         assert "You marked 126 µs" in text_of(app)
         assert screen.sheet("#result").plain().startswith("p99.9 is ")
         await pilot.press("b", "up")
@@ -437,6 +437,61 @@ async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert screen.step == "predict"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_enter_reads_on_to_the_end_before_it_measures(size: tuple[int, int]) -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("baseline").go("measure")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
+        turned = 0
+        while TURNS in bar.shown:
+            assert not workshop.context.runs.every()
+            await pilot.press("enter")
+            await settled(pilot)
+            turned += 1
+        assert (turned > 0) == (size == (80, 24))
+        assert "judged" in text_of(app)
+        assert screen.sheet("#data-sheet").plain().splitlines()[-1].strip() in text_of(app)
+        assert ("chapter.enter", "measure") in bar.shown
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.walk.runs.run_in("measure") is not None
+
+
+async def test_m_measures_without_reading_on() -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("baseline").go("measure")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert TURNS in app.screen.query_one(KeyBar).shown
+        await pilot.press("m")
+        await settled(pilot)
+        assert chapter_of(app).walk.runs.run_in("measure") is not None
+
+
+@pytest.mark.parametrize("chapter", ["baseline", "isolation", "pinning"])
+async def test_each_step_of_the_line_is_a_whole_word_on_the_smallest_screen(chapter: str) -> None:
+    workshop = open_workshop(course=builtin_course())
+    walk = workshop.walk(chapter)
+    walk._save(dataclasses.replace(walk.progress, step="compare", seen=walk.chapter.steps[:-1]))
+    app = WorkshopApp(workshop, chapter)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settled(pilot)
+        chapter_of(app).enter_step()
+        await settled(pilot)
+        for step in walk.chapter.steps:
+            walk_on = chapter_of(app).walk
+            walk_on._save(dataclasses.replace(walk_on.progress, step=step))
+            chapter_of(app).enter_step()
+            await settled(pilot)
+            shown = text_of(app).splitlines()[1].split()
+            assert [word.strip("▸✓◌").lower() for word in shown[: len(walk.chapter.steps)]] == list(walk.chapter.steps)
+            assert f"▸{step.upper()}" in shown
 
 
 async def test_a_sentence_above_the_keys_makes_no_page_unread() -> None:
@@ -1074,8 +1129,7 @@ async def test_a_high_screen_shows_the_guess_beside_the_next_run(size: tuple[int
             assert list(chart.marks) == [(99.9, FIRST_MARK_NS)]
             assert "THIS RUN" in text_of(app)
             assert "your guess" in text_of(app)
-        await pilot.press("enter")
-        await settled(pilot)
+        await read_on(pilot)
         assert chart.display
         assert not chapter.query_one("#data").display
 

@@ -17,6 +17,7 @@ from jitter_workshop.agent.client import asks_password
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import REBOOT
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
@@ -36,6 +37,7 @@ from tests import hosttrees, tuned_tree
 from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
+from tests.madeplans import isolation
 from tests.screens import settled, text_of
 from tests.settings_screen import SIZES, THP, applied, offered, to_the_plans_end
 
@@ -173,6 +175,66 @@ async def test_enter_applies_no_plan_whose_end_was_not_seen(live: FakeWorkshop, 
         await pilot.press("enter")
         await settled(pilot)
         assert [call[0] for call in agent.calls] == ["apply"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_equal_writes_are_one_line_and_plus_shows_each_before_enter_writes(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = live.context.agent_connection = FakeAgentConnection(tree)
+    made, plan = isolation(60), ChapterWalk.plan
+    monkeypatch.setattr(ChapterWalk, "plan", lambda self: dataclasses.replace(plan(self), changes=made))
+    app = at(live, "pages", "apply")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        while "WHAT WOULD BE WRITTEN" not in text_of(app):
+            await pilot.press("enter")
+            await settled(pilot)
+        pane = app.screen.query_one("#data", Pane)
+        assert "60 tasks leave the hot CPUs: 1 → 0 (+ shows each)" in figures(app)
+        assert made[-1].path not in figures(app)
+        await pilot.press("end")
+        await settled(pilot)
+        assert not pane.more_below
+        assert figures_last(app) in text_of(app)
+        assert offered(app)["chapter.enter"] == "apply"
+        await pilot.press("plus")
+        await settled(pilot)
+        assert all(one.path in figures(app) for one in made)
+        assert offered(app)["chapter.every"] == "one line"
+        assert offered(app)["chapter.enter"] == "more below"
+        await pilot.press("end")
+        await settled(pilot)
+        assert figures_last(app) in text_of(app)
+        assert made[-1].path in text_of(app)
+        assert offered(app)["chapter.enter"] == "apply"
+        assert agent.calls == []
+        await pilot.press("plus")
+        await settled(pilot)
+        assert made[-1].path not in figures(app)
+        await to_the_plans_end(pilot)
+        assert offered(app)["chapter.enter"] == "apply"
+        assert agent.calls == []
+
+
+def figures_last(app: WorkshopApp) -> str:
+    """The last line of the figures."""
+    assert isinstance(app.screen, ChapterScreen)
+    return app.screen.sheet("#data-sheet").plain().splitlines()[-1].strip()
+
+
+async def test_restored_writes_are_told_apart_from_those_that_need_no_restore(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    monkeypatch.setattr(type(live), "written", lambda self: ("thp",) * 5 if self.context.standing() else ())
+    app = at(live, "pages", "again")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("u")
+        await settled(pilot)
+        assert "Restored: 2 tunables, 2 writes" in said(app)
+        assert "3 of 5 writes need no restore" in said(app)
 
 
 async def test_a_foreign_value_is_told_and_left_alone(

@@ -40,7 +40,7 @@ def test_restored_and_left_alone_settings_are_told() -> None:
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to restore."
     assert "need no restore" not in came_back(BACK, 3)
-    assert "3 writes need no restore: the task has ended" in came_back(BACK, 8, 2)
+    assert "3 of 6 writes need no restore: the task has ended" in came_back(BACK, 8, 2)
     nothing = written(restore_result(NOTHING, 80))
     assert nothing == "Nothing to restore: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)

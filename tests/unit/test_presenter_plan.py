@@ -14,8 +14,16 @@ from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.course.chapter import settings_compared
 from jitter_workshop.presenter.host.changes import restored_lines, with_values
-from jitter_workshop.presenter.host.plan import of_host, plain_plan_lines, plan_step_lines, shown_value, value_told
+from jitter_workshop.presenter.host.plan import (
+    has_equal_writes,
+    of_host,
+    plain_plan_lines,
+    plan_step_lines,
+    shown_value,
+    value_told,
+)
 from jitter_workshop.presenter.text.lines import Lines, written
+from tests.madeplans import change, isolation
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)
@@ -31,11 +39,6 @@ def plan_lines(plan: PlanView, width: int) -> list[str]:
 
 def told_restored(result: RestoreResult, width: int) -> list[str]:
     return plain(restored_lines(result, width))
-
-
-def change(n: int = 1, **fields: str) -> Change:
-    made = {"tunable": "thp", "path": f"/sys/a/{n}", "before": "1", "after": "0", "why": "because", **fields}
-    return Change(n=n, when="runtime", risk="low", **made)  # type: ignore[arg-type]
 
 
 def test_a_plan_that_binds_threads_counts_system_calls() -> None:
@@ -63,17 +66,6 @@ def test_every_write_is_in_the_plan_with_both_values(width: int) -> None:
         assert f"{one.n}{one.path}{one.before}→{one.after}" in text
     assert "12writesto12filesofthehost." in text
     assert text.endswith("Thatisall.")
-
-
-def isolation(tasks: int) -> tuple[Change, ...]:
-    """A plan that makes two sets, keeps the limit of one task and moves many."""
-    files = [change(n, tunable="isolation", path=f"/sys/fs/cgroup/cpuset/{n}") for n in (2, 3)]
-    kept = change(1, tunable="isolation", path="sched_setaffinity(9@9)", kind="affinity-across", why="'a' is limited.")
-    moved = (
-        change(n, tunable="isolation", path=f"cgroup({n}@7)", kind="task-cgroup", why=f"'t{n}' leaves the hot CPUs.")
-        for n in range(4, tasks + 4)
-    )
-    return (kept, *files, *moved)
 
 
 def test_many_tasks_are_one_line_nearest_to_the_question() -> None:
@@ -132,6 +124,38 @@ def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(w
     short = [line.plain for line in plan_step_lines(PlanView(isolation(3), 3, "All."), (), True, width)]
     assert "EVERY WRITE, IN ITS ORDER" not in short
     assert any("in this order." in line for line in short)
+
+
+@pytest.mark.parametrize("width", [40, 78, 120])
+def test_equal_writes_to_tasks_are_one_line_until_each_is_asked_for(width: int) -> None:
+    many, few = isolation(60), isolation(5)
+    view = PlanView(many, 3, "All.")
+    folded = [line.plain for line in plan_step_lines(view, (), True, width, "+")]
+    assert max(map(len, folded)) <= width
+    told = " ".join(" ".join(folded).split())
+    assert "63 writes in 3 files, in this order." in told
+    assert "4–63 60 tasks leave the hot CPUs: 1 → 0 (+ shows each)" in told
+    assert "EVERY WRITE, IN ITS ORDER" not in told
+    assert "cgroup(" not in told
+    assert "sched_setaffinity(9@9)" in told
+    each = " ".join(line.plain for line in plan_step_lines(view, (), True, width))
+    assert all(one.path in each for one in many)
+    assert has_equal_writes(many)
+    assert not has_equal_writes(few)
+    short = " ".join(line.plain for line in plan_step_lines(PlanView(few, 3, "All."), (), True, width, "+"))
+    assert "shows each" not in short
+    assert all(one.path in short for one in few)
+
+
+def test_writes_of_other_values_or_to_files_are_never_one_line() -> None:
+    files = tuple(change(n) for n in range(1, 20))
+    tasks = tuple(change(n, kind="task-cgroup", after=str(n)) for n in range(1, 20))
+    assert not has_equal_writes((*files, *tasks))
+    one_more = tuple(change(n, kind="task-cgroup", before=str(n % 2), path=f"cgroup({n}@1)") for n in range(30, 40))
+    view = PlanView((*files, *one_more), 9, "")
+    lines = " ".join(" ".join(line.plain for line in plan_step_lines(view, (), True, 100, "+")).split())
+    assert lines.count("30–39 10 tasks leave the hot CPUs: several → 0 (+ shows each)") == 1
+    assert all(f" {one.path} " in lines for one in files)
 
 
 def test_the_command_after_the_writes_is_said_once() -> None:

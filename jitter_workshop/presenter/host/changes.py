@@ -149,7 +149,8 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     rest = before - after - len(result.restored) - len(result.left_alone)
     if result.restored and rest > 0:
         needs = "needs" if rest == 1 else "need"
-        said.append(f"{many(rest, 'write')} {needs} no restore: the task has ended, or the old value is back already.")
+        every = many(before - after, "write")
+        said.append(f"{rest} of {every} {needs} no restore: the task has ended, or the old value is back already.")
     return " ".join(said) or "There was nothing to restore."
 
 

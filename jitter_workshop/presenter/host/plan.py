@@ -29,6 +29,8 @@ MOST = 6
 """The largest number of writes of one tunable that are all shown. With more writes, the first few are shown, and a
 sentence for the others."""
 _FIRST = 4
+_MOST_ROWS = 12
+"""MOST, where a group of equal writes is one line: what then is left has to be seen."""
 _AT_ONCE = 200
 """If a plan has more writes than this, it begins with the first few writes of each tunable. All writes follow after
 them."""
@@ -74,10 +76,11 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     return lines + every_if_long(drawn.changes, width)
 
 
-def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
+def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width: int, unfold: str = "") -> Lines:
     """Return a chapter's plan for the screen: first a few writes of each tunable, then all writes if some were left
-    out. ``words``: the requested tunables."""
-    count, shortened = len(view.changes), _is_long(view.changes)
+    out. ``words``: the requested tunables. ``unfold``: the key that shows each write of a group of equal writes, which
+    is one line until then; "" if each write has its line."""
+    count, shortened = len(view.changes), _is_long(view.changes, unfold)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
     order = ". All of them are listed below." if shortened else ", in this order."
     calls = _only_calls(view.changes)
@@ -85,14 +88,14 @@ def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width:
     lines = [
         small_title("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
         *wrap(what, width),
-        *in_short(view.changes, width),
+        *in_short(view.changes, width, unfold),
         Text(),
     ]
     lines += wrap(styled(view.text), width)
     lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
     if view.host_files and not recorded:
         lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
-    return lines + every_if_long(view.changes, width)
+    return lines + every_if_long(view.changes, width, unfold)
 
 
 def plain_plan_lines(view: PlanView, width: int) -> Lines:
@@ -141,36 +144,54 @@ def _afterwards(changes: Sequence[Change], width: int) -> Lines:
 # -- writes ------------------------------------------------------------------------------------------------------------
 
 
-def every(changes: Sequence[Change], width: int) -> Lines:
-    """Return every write below its tunable, with an empty line before each tunable."""
-    return [line for group in _by_tunable(changes) for line in (Text(), *_tunable(group, group, (), width))]
+def every(changes: Sequence[Change], width: int, unfold: str = "") -> Lines:
+    """Return every write below its tunable, with an empty line before each tunable. ``unfold``: as in
+    :func:`plan_step_lines`."""
+    return [line for group in _by_tunable(changes) for line in (Text(), *_tunable(group, group, (), width, unfold))]
 
 
-def in_short(changes: Sequence[Change], width: int) -> Lines:
+def in_short(changes: Sequence[Change], width: int, unfold: str = "") -> Lines:
     """Return the writes as :func:`every` does. If a tunable has many writes, return only the first few, and a count of
     the others."""
     groups = _by_tunable(changes)
-    return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group), width))]
+    return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group, unfold), width, unfold))]
 
 
-def every_if_long(changes: Sequence[Change], width: int) -> Lines:
+def every_if_long(changes: Sequence[Change], width: int, unfold: str = "") -> Lines:
     """Return every write below a title, if :func:`in_short` does not show all of them. Otherwise return []."""
-    return [Text(), small_title(EVERY_WRITE), *every(changes, width)] if _is_long(changes) else []
+    if not _is_long(changes, unfold):
+        return []
+    return [Text(), small_title(EVERY_WRITE), *every(changes, width, unfold)]
 
 
-def _is_long(changes: Sequence[Change]) -> bool:
-    return any(_shortened(group)[1] for group in _by_tunable(changes))
+def has_equal_writes(changes: Sequence[Change]) -> bool:
+    """Return True if a plan has a group of so many equal writes that one line stands for them until the user asks for
+    each."""
+    return any(len(alike) > MOST for group in _by_tunable(changes) for alike in _equal(group))
+
+
+def _is_long(changes: Sequence[Change], unfold: str = "") -> bool:
+    return any(_shortened(group, unfold)[1] for group in _by_tunable(changes))
+
+
+def _equal(changes: Sequence[Change]) -> list[list[Change]]:
+    """Return the writes in groups. A group has consecutive writes of one kind to tasks, with one new value; each other
+    write is a group of its own."""
+    groups = groupby(changes, key=lambda one: (one.kind, one.after) if one.kind in _OF_TASKS else one.n)
+    return [list(alike) for _, alike in groups]
 
 
 def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
     return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
 
 
-def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
+def _shortened(changes: Sequence[Change], unfold: str = "") -> tuple[Sequence[Change], list[str]]:
     """Return the writes to show, and sentences that give the number of the other writes. An example of a sentence is
-    "31 tasks leave the hot CPUs". If a tunable has at most MOST writes, return all of them and no sentence.
+    "31 tasks leave the hot CPUs". If a tunable has at most MOST writes, return all of them and no sentence. ``unfold``:
+    as in :func:`plan_step_lines`; a group of equal writes then counts as one.
     """
-    if len(changes) <= MOST:
+    rows = sum(1 if len(alike) > MOST else len(alike) for alike in _equal(changes)) if unfold else len(changes)
+    if rows <= (_MOST_ROWS if unfold else MOST):
         return changes, []
     files = [change for change in changes if change.kind not in _OF_TASKS]
     shown = (files or list(changes))[:_FIRST]
@@ -184,9 +205,12 @@ def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
     return shown, said
 
 
-def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
+def _tunable(
+    changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int, unfold: str = ""
+) -> Lines:
     """Return one tunable: its name, risk and reason, then the writes in ``shown``. A write's own reason, if it has one,
-    is below the write. ``others``: sentences on the writes that are not shown."""
+    is below the write. ``others``: sentences on the writes that are not shown. ``unfold``: as in
+    :func:`plan_step_lines`."""
     first = changes[0]
     title, why, danger = _words(first)
     worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
@@ -197,7 +221,11 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
     lines += wrap(clean(why, PARAGRAPH), width, "  ", style="dim") if why else []
+    folded = [alike for alike in _equal(shown) if unfold and len(alike) > MOST]
     for change in shown:
+        if alike := next((group for group in folded if change in group), None):
+            lines += _folded(alike, unfold, width) if change is alike[0] else []
+            continue
         # A task has only numbers in its path, so its name is shown even where other reasons are left out.
         wanted = change.why != why and (not others or change.kind in _OF_TASKS)
         made = _change(change, width, brief=bool(others))
@@ -210,7 +238,21 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
                 made += wrap(clean(why, SENTENCE), width, " " * 8, style="dim")
         lines += made
     lines += items(others, width, "    + ")
-    return lines + (wrap(_TASK, width, "  ", style="dim") if any(change.kind in _OF_TASKS for change in shown) else [])
+    of_tasks = sum(change.kind in _OF_TASKS for change in shown) > sum(map(len, folded))
+    return lines + (wrap(_TASK, width, "  ", style="dim") if of_tasks else [])
+
+
+def _folded(alike: Sequence[Change], unfold: str, width: int) -> Lines:
+    """Return one line for a group of equal writes: their numbers, their effect, their new value, and the key that shows
+    each of them."""
+    first, last = alike[0], alike[-1]
+    before = {_told(change.before, change.kind, brief=True) for change in alike}
+    values = f"{before.pop() if len(before) == 1 else 'several'} → {_told(first.after, first.kind, brief=True)}"
+    number = f"{first.n:>4}–{last.n}  "
+    line = Text(f"{len(alike)} tasks {_OF_TASKS[first.kind][1]}: {values}").append(" (", "dim")
+    lines = wrap(line.append(unfold, "bold cool").append(" shows each)", "dim"), width, number, " " * 8)
+    lines[0].stylize("dim", 0, len(number))
+    return lines
 
 
 def _change(change: Change, width: int, *, brief: bool = False) -> Lines:

@@ -45,6 +45,7 @@ _WRITTEN = {
     "right": "→",
     "escape": "Esc",
     "slash": "/",
+    "plus": "+",
     "question_mark": "?",
     "pageup": "PgUp",
     "pagedown": "PgDn",
@@ -121,6 +122,23 @@ _PAGES = (
         palette=False,
     ),
 )
+
+
+def _list_pages(what: str) -> tuple[Action, Action]:
+    """Return the actions for the keys page up and page down in a list with a cursor. ``what``: what a row is."""
+    return (
+        Action("page_up", "pageup", "page up", f"A page up; Home: the first {what}", method="page(-1)", palette=False),
+        Action(
+            "page_down",
+            "pagedown,space",
+            "page down",
+            f"A page down; End: the last {what}",
+            method="page(1)",
+            palette=False,
+        ),
+    )
+
+
 _BACK = Action("close", "escape,q", "back", "Back to the page before", palette=False)
 
 _OF_SCOPE: dict[str, tuple[Action, ...]] = {
@@ -162,6 +180,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("restore", "u", "restore all", meanings.RESTORE_ALL),
         Action("resume", "a", "apply again", meanings.APPLY_AGAIN),
         *_moves("Chapter above", "Chapter below"),
+        *_list_pages("chapter"),
         Action("quit", "q", "quit", meanings.LEAVE, method="app.leave", palette=False),
     ),
     "chapter": (
@@ -191,6 +210,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _by_step("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", f"{meanings.NEXT_BOOT}, or for every boot"),
         _by_step("fold", "f", "more commands", meanings.MORE_COMMANDS),
+        _by_step("every", "plus", "each write", "At 'apply': show each write of a group of equal writes, or one line"),
         _by_step("mask", "a", "write a mask", "At 'apply': write a mask in digits or bits, and have it checked"),
         Action("program", "slash", "your command", meanings.COMMAND),
         _by_step("by_hand", "d", "do it myself", meanings.BY_HAND),

@@ -17,8 +17,9 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 class LoopLine(Sheet):
     """Show the steps of a chapter in one line.
 
-    A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. The present step has ▸ and
-    capital letters. If there is room, the end of the line names the steps that the chapter leaves out.
+    A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. If the steps do not fit with
+    these signs, only their colours tell that. The present step has ▸ and capital letters. If there is room, the end of
+    the line names the steps that the chapter leaves out.
     """
 
     @dataclass
@@ -40,16 +41,17 @@ class LoopLine(Sheet):
     def _line(self, width: int) -> list[Text]:
         line = Text()
         self._spans = []
-        shown = [step.shown for step in self._steps if step.state != "left_out"]
+        steps = [step for step in self._steps if step.state != "left_out"]
+        shown = [step.shown for step in steps]
         gap = "  " if sum(map(len, shown)) + 2 * len(shown) - 2 <= width else " "
-        for step in self._steps:
-            if step.state == "left_out":
-                continue
+        if sum(map(len, shown)) + len(shown) - 1 > width:
+            shown = [step.shown if step.state == "now" else step.name for step in steps]
+        for step, text in zip(steps, shown, strict=True):
             if self._spans:
                 line.append(gap)
             style = {"now": "bold accent under", "done": "good", "seen": "text"}.get(step.state, "dim")
-            self._spans.append((line.cell_len, line.cell_len + len(step.shown), step.name))
-            line.append(step.shown, style)
+            self._spans.append((line.cell_len, line.cell_len + len(text), step.name))
+            line.append(text, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]
         note = f"   this chapter has no {', '.join(left_out)}"
         if left_out and line.cell_len + len(note) <= width:

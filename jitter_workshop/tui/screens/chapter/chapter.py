@@ -557,6 +557,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Do the work that a step asks for."""
         match work:
             case "measure":
+                self._from_the_top()
                 self._hunt.measure(self.step)
             case "measure hunted":
                 self.walk.go("again")
@@ -586,6 +587,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.leave()
             case "go on":
                 self._go_on()
+
+    def _from_the_top(self) -> None:
+        """Show other figures from their first line: the pane may have been scrolled for the figures before."""
+        self._seen.clear()
+        self.query_one("#data", Pane).scroll_home(animate=False)
 
     def _go_on(self) -> None:
         """Go to the next step; after the last one, to the home screen."""
@@ -747,11 +753,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _restore_chapter(self) -> None:
         self.tell("Restoring…")
-        self.on_thread(self.walk.restore, self._chapter_restored, self.refused("Not restored"))
+        then = partial(self._chapter_restored, len(self.workshop.written()))
+        self.on_thread(self.walk.restore, then, self.refused("Not restored"))
 
-    def _chapter_restored(self, result: RestoreResult) -> None:
+    def _chapter_restored(self, before: int, result: RestoreResult) -> None:
+        """Tell what was restored. ``before``: the number of this tool's writes that were in effect before."""
         self._page.tried = self._page.planned = self._page.by_hand = None
-        self.tell(came_back(result))
+        self.tell(came_back(result, before, len(self.workshop.written())))
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -770,6 +778,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._page.table or self.now.layout.chart:
             self._page.table = not self._page.table
             self._page.view = "work"
+            self.query_one("#data", Pane).scroll_home(animate=False)
             self.redraw()
         else:
             self.tell(keys_that_wait.NO_TABLE)

@@ -122,6 +122,7 @@ WORK_OF_KEYS: dict[str, Work] = {
 NOT_HERE = {
     "fold": keys_that_wait.NO_FOLD,
     "mask": keys_that_wait.NO_MASK,
+    "every": keys_that_wait.NO_GROUP,
 }
 """For keys that few steps use: the reason why they do nothing at the other steps."""
 
@@ -791,6 +792,11 @@ class Measure(Step):
         return [f"{offer} Press w."] if offer else []
 
     @property
+    def to_read_first(self) -> Sequence[str]:
+        """Return the pane of the figures, too, before Enter makes the run: what is judged is read first."""
+        return ("#data",) if self._waits else super().to_read_first
+
+    @property
     def enter_key(self) -> EnterKey:
         unmeasured = self.walk.measuring.unmeasured(self.name)
         return EnterKey("measure" if unmeasured else self._going_on, acts=self._waits)
@@ -823,6 +829,11 @@ class Again(Measure):
         enter = super().enter_key
         return dataclasses.replace(enter, label="hide a noise") if self.hunt.to_hide else enter
 
+    @property
+    def to_read_first(self) -> Sequence[str]:
+        # A noise is hidden after a question of its own, so nothing has to be read before.
+        return () if self.hunt.to_hide else super().to_read_first
+
     def pressed_enter(self) -> Work:
         return "hide" if self.hunt.to_hide else super().pressed_enter()
 
@@ -840,9 +851,12 @@ class Apply(Step):
     shows_plan = True
     _opened = math.inf
     """The time at which the plan was painted, by the monotonic clock; infinity before."""
+    _unfolded = False
+    """True if each write of a group of equal writes has its line."""
 
     def enter(self) -> None:
         super().enter()
+        self._unfolded = False
         self.figures_opened()
 
     def figures_opened(self) -> None:
@@ -903,7 +917,7 @@ class Apply(Step):
             drawn = boxes(page.cpus_of(planned), width)
         return [
             *([*drawn, Text()] if drawn else []),
-            *plan_view.plan_step_lines(planned, words, walk.host.rehearsed, width),
+            *plan_view.plan_step_lines(planned, words, walk.host.rehearsed, width, "" if self._unfolded else "+"),
         ]
 
     def said_of_recording(self) -> list[str]:
@@ -1036,6 +1050,21 @@ class Apply(Step):
         self.page.planned = None
         self.page.tell_work("")
 
+    def key_every(self) -> Work:
+        """Show each write of a group of equal writes, or one line for the group."""
+        if not self._has_equal_writes:
+            return self._only_tell(keys_that_wait.NO_GROUP)
+        self._unfolded, self.page.view = not self._unfolded, "work"
+        self.screen.tell("")
+        return "stay"
+
+    @property
+    def _has_equal_writes(self) -> bool:
+        """Return True if the plan on the screen has a group of equal writes."""
+        page = self.page
+        planned = page.planned if page.tried is None and page.by_hand is None else None
+        return planned is not None and plan_view.has_equal_writes(planned.changes)
+
     def key_mask(self) -> Work:
         """Open the page for writing CPU masks. The learner first writes the lesson's mask, and after that a mask of
         this host."""
@@ -1056,7 +1085,8 @@ class Apply(Step):
         cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
         if self.walk.chapter.mask is not None and not self.to_mask:
             cpus.append(("chapter.mask", ""))
-        return StepKeys([*cpus, *self._hand_keys(), *self._boot_keys()])
+        fold: list[Shown] = [("chapter.every", "one line" if self._unfolded else "")] if self._has_equal_writes else []
+        return StepKeys([*fold, *cpus, *self._hand_keys(), *self._boot_keys()])
 
     def _boot_keys(self) -> list[Shown]:
         """Return the key that switches the plan between one boot and every boot."""
