@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
+from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint, fit_keys, key_and_label
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madecourse, tuned_tree
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import open_live
@@ -99,6 +103,85 @@ async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tup
         assert live.restore_all().restored
         await pilot.press("a")
         await settled(pilot)
+
+
+KEY = r"(Enter|Esc|Tab|[a-zA-Z/?])"
+NAMED = re.compile(
+    rf"\b[Pp]ress {KEY}\b|\b[Tt]he key {KEY}\b|(?:^|[·;:,(.] |\(| {{3}}){KEY} (?:[a-z]+s\b)|\({KEY}: ", re.MULTILINE
+)
+"""A key that a text names: "press u", "the key n", "· n goes there", "y copies", "(t: more)"."""
+NO_KEYS = {"a", "I", "A"}
+"""Letters that are words, too; they count only behind "press" and "the key"."""
+TEXTUAL = {"Enter": "enter", "Esc": "escape", "Tab": "tab", "/": "slash", "?": "question_mark"}
+
+
+def named_keys(text: str) -> set[str]:
+    """Return the keys that a text names."""
+    found = set()
+    for one in NAMED.finditer(text):
+        explicit, loose = one[1] or one[2] or one[4], one[3]
+        found |= {explicit} if explicit else {loose} - NO_KEYS
+    return found
+
+
+def look_at_named_keys(app: WorkshopApp) -> set[str]:
+    """Check that each key named in the texts of a screen does something there, and that one key alone opens a
+    chapter."""
+    texts = [re.sub(r"\n\s*", " ", sheet.plain()) for sheet in app.screen.query(Sheet) if sheet.region.area]
+    named = set().union(*map(named_keys, texts))
+    bound = app.screen.active_bindings
+    assert {key for key in named if TEXTUAL.get(key, key) not in bound} == set(), texts
+    assert len({key for text in texts for key in re.findall(r"(\w+) goes there", text)}) <= 1, texts
+    return named
+
+
+def test_a_named_key_is_found_in_its_sentence() -> None:
+    assert named_keys("Chapter: Isolation · n goes there") == {"n"}
+    assert named_keys("Applied now: thp.   u restores all. Press a (t: more)") == {"u", "a", "t"}
+    assert named_keys("by hand (y copies). The key d types. a thread; a bus") == {"y", "d"}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_each_key_that_a_text_names_does_something_on_its_screen(
+    live: FakeWorkshop, size: tuple[int, int]
+) -> None:
+    app = WorkshopApp(live)
+    named: set[str] = set()
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        named |= look_at_named_keys(app)
+        for keys in (("s",), ("s", "enter"), ("s", "i"), ("c",), ("c", "t"), ("x",), ("l",), ("e",)):
+            await pilot.press(*keys[:1])
+            await settled(pilot)
+            for key in keys[1:]:
+                await pilot.press(key)
+                await settled(pilot)
+            named |= look_at_named_keys(app)
+            while not isinstance(app.screen, HomeScreen):
+                await pilot.press("escape")
+                await settled(pilot)
+    assert {"n", "y", "u"} <= named
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("ident", ["baseline", "pinning", "first-hunt", "isolation", "workqueues", "tick"])
+async def test_each_key_that_a_chapter_names_does_something_there(
+    ident: str, size: tuple[int, int], host_tree: Callable[[str], Path]
+) -> None:
+    workshop = open_workshop(host_tree("server64"), course=builtin_course())
+    app = WorkshopApp(workshop, ident)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        for step in screen.walk.chapter.steps:
+            screen.walk._save(dataclasses.replace(screen.walk.progress, step=step))
+            screen.enter_step()
+            await settled(pilot)
+            look_at_named_keys(app)
+            await pilot.press("tab")
+            await settled(pilot)
+            look_at_named_keys(app)
 
 
 def framed(app: WorkshopApp) -> str:

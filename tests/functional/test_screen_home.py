@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.css import stylesheet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
@@ -41,7 +42,7 @@ from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
 from jitter_workshop.tui.widgets.loop import LoopLine
-from jitter_workshop.tui.widgets.path_list import PathList
+from jitter_workshop.tui.widgets.path_list import PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madeup
 from tests.fakes import FakeContext, FakeWorkshop, open_workshop
@@ -270,6 +271,32 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         assert [curve.run is not None for curve in drawn] == [False, True]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_run_beside_a_load_is_not_compared_with_the_published_laptop(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    loaded, blocks = madeup.make_run([[100] * 990 + [47_100_000] * 10], label="pinned", noise="unbound")
+    workshop.context.handle.add_run(loaded, blocks)
+    async with opened(workshop, size) as (app, pilot):
+        assert [curve.run is not None for curve in app.screen.query_one(ChartView).curves] == [True]
+        card = app.screen.query_one("#next", Sheet).plain()
+        assert "laptop" not in card
+        assert "pinned, beside a load" in text_of(app)
+        if size == (80, 24):
+            assert "p99.9  pinned, beside a load  47.1 ms" in card
+            assert "largely chance" in card or " ·" in card
+        alone = madeup.make_run([[100] * 999 + [50_000]], label="alone", run_id="20260101-000001-aaaa")
+        workshop.context.handle.add_run(*alone)
+        later = dataclasses.replace(loaded, id="20260101-000002-aaaa", label="later")
+        workshop.context.handle.add_run(later, blocks)
+        await pilot.press("c", "escape")
+        await settled(pilot)
+        drawn = app.screen.query_one(ChartView).curves
+        assert [curve.label for curve in drawn if curve.run is not None] == ["alone"]
+        assert len(drawn) == 2
+        if size == (80, 24):
+            assert re.search(r"p99.9  alone .* ns [·~]  ", app.screen.query_one("#next", Sheet).plain())
+
+
 async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -284,6 +311,40 @@ async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.chapter.id == "pinning"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (160, 48)])
+async def test_end_home_pages_and_the_wheel_keep_the_cursor_in_sight(size: tuple[int, int]) -> None:
+    workshop = open_workshop(course=builtin_course())
+    async with opened(workshop, size) as (app, pilot):
+        path, chapters = app.screen.query_one(PathList), [entry.chapter_id for entry in workshop.path()]
+
+        def under() -> int:
+            assert path.entry is not None
+            (row,) = [line for line in text_of(app).splitlines() if line.startswith(f" ▸ {path.entry.title}")]
+            about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
+            assert path.entry.reason[:30] in about or f"{path.entry.minutes} min" in about, row
+            return chapters.index(path.entry.chapter_id)
+
+        for key, where in (("end", len(chapters) - 1), ("home", 0), ("end", len(chapters) - 1)):
+            await pilot.press(key)
+            await settled(pilot)
+            assert under() == where
+        pages = []
+        while under():
+            await pilot.press("pageup")
+            await settled(pilot)
+            pages.append(under())
+        assert len(pages) < len(chapters)
+        await pilot.press("pagedown")
+        await settled(pilot)
+        assert under() > 0 or len(pages) == 1
+        pane = app.screen.query_one(PathPane)
+        for kind in (events.MouseScrollDown, events.MouseScrollUp):
+            for _ in range(12):
+                pane.post_message(kind(pane, 1, 1, 0, 1, 0, False, False, False))
+            await settled(pilot)
+            under()
 
 
 async def test_a_click_on_a_key_has_the_effect_of_the_key() -> None:
@@ -514,6 +575,25 @@ async def test_a_small_screen_tells_in_words_the_signs_of_the_row_under_the_curs
             await pilot.press("down")
             await settled(pilot)
         assert len(said) > 1
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_no_description_of_a_chapter_is_cut_on_a_small_screen(begun: bool) -> None:
+    workshop = open_workshop(course=builtin_course())
+    if begun:
+        baseline = workshop.walk("baseline")
+        baseline._save(dataclasses.replace(baseline.progress, done=True))
+    async with opened(workshop, (80, 24)) as (app, pilot):
+        about, path = app.screen.query_one("#about", Sheet), app.screen.query_one(PathList)
+        for entry in workshop.path():
+            if entry.here and not entry.held:
+                path.show_entries(workshop.path(), entry)
+                about.renew()
+                await settled(pilot)
+                said = about.plain()
+                assert entry.summary in " ".join(said.split()), entry.chapter_id
+                assert "…" not in said
+                assert said.splitlines()[-1].strip() in text_of(app)
 
 
 async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:

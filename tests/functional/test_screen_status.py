@@ -12,6 +12,7 @@ import pytest
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.host_status import Findings, find_checks, read_checks, treating
 from jitter_workshop.model.status import SettingDrift
+from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -91,6 +92,17 @@ async def test_no_row_is_cut_in_the_middle(server: FakeWorkshop, size: tuple[int
         assert not [row for row in rows if "…" in row]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_end_and_home_move_the_cursor(server: FakeWorkshop, size: tuple[int, int]) -> None:
+    async with opened(server, size, "s") as (app, pilot):
+        screen = status_of(app)
+        for key, place in (("end", -1), ("home", 0)):
+            await pilot.press(key)
+            await settled(pilot)
+            assert screen.finding is screen.shown()[place]
+            assert f"▸ {MARKS[screen.shown()[place].check.state][0]} {screen.shown()[place].check.id}" in text_of(app)
+
+
 async def test_the_filter_of_checks_that_can_be_better_keeps_the_cursor(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
@@ -122,7 +134,9 @@ async def test_a_wide_screen_explains_beside_the_list_and_enter_goes_to_the_chap
         for name, text in screen.shown()[0].explained.facts:
             assert f"\n{name} " in page
             assert " ".join(text.split()[:3]) in " ".join(page.split())
-        assert "Enter goes there" in page
+        assert "n goes there" in page
+        assert "Enter goes" not in text_of(app)
+        assert [key for key, _ in screen.query_one(KeyBar).shown][:2] == ["status.chapter", "status.improve"]
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -139,6 +153,9 @@ async def test_a_narrow_screen_opens_the_explanation_first(server: FakeWorkshop)
         await settled(pilot)
         assert "CPU governor (governor)" in text_of(app)
         assert not screen.query_one("#status-list", Pane).display
+        assert "n goes there" in text_of(app)
+        assert "n chapter" in text_of(app).splitlines()[-1]
+        assert "Enter" not in text_of(app)
         await pilot.press("pagedown")
         await pilot.press("escape")
         assert screen.query_one("#status-list", Pane).display

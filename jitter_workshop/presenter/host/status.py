@@ -202,7 +202,7 @@ def plain_status_lines(found: Findings, numbers: Mapping[str, int], width: int) 
 def reason_and_chapter(finding: Finding, width: int) -> Iterator[Text]:
     """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
     yield from wrap(cpus_in_short(clean(finding.check.reason, MANY_CPUS)), width, style="dim")[:2]
-    yield from wrap(treating_chapter(finding, "n"), width)[:2]
+    yield from wrap(treating_chapter(finding), width)[:2]
 
 
 def check_page(
@@ -240,13 +240,13 @@ def check_page(
     return lines
 
 
-def treating_chapter(finding: Finding, key: str) -> Text:
-    """Return a line that names a check's chapter, and the key that opens it. If no chapter is about the check, the
-    line says so and gives the reason.
+def treating_chapter(finding: Finding) -> Text:
+    """Return a line that names a check's chapter, and the screen's key that opens it. If no chapter is about the check,
+    the line says so and gives the reason.
     """
     if not finding.chapter_id:
         return Text(no_chapter("this", finding), "dim")
-    return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, LABEL), (f" · {key} goes there", "dim"))
+    return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, LABEL), (" · n goes there", "dim"))
 
 
 def no_chapter(what: str, finding: Finding) -> str:

@@ -138,6 +138,9 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
     def action_page(self, by: int) -> None:
         self._put(self._under + by * _PAGE_OF_ROWS)
 
+    def to_end(self, by: int) -> None:
+        self._put(self._under + by * len(self._shown))
+
     def action_go(self) -> None:
         chosen = self._chosen
         if chosen is not None:

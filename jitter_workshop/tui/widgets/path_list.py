@@ -36,6 +36,9 @@ class PathList(Sheet):
         that chapter.
         """
 
+    class Moved(Message):
+        """Report that the cursor is on another chapter."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = ()
@@ -65,9 +68,34 @@ class PathList(Sheet):
         """Move the cursor by this number of chapters and scroll until the cursor is visible."""
         if not self._entries:
             return
-        self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
-        self.renew()
+        self._put(max(0, min(self._cursor + by, len(self._entries) - 1)))
         self.into_sight()
+
+    def move_page(self, by: int) -> None:
+        """Move the cursor by as many pages of visible rows as ``by`` says."""
+        self.move(by * max(len(self._visible()) - 1, 1))
+
+    def move_to_end(self, by: int) -> None:
+        """Move the cursor to the first chapter (-1) or to the last one (+1)."""
+        self.move(by * len(self._entries))
+
+    def follow(self) -> None:
+        """Move the cursor to the nearest visible chapter, if the user has scrolled its own row out of sight."""
+        seen = [index for index, _ in self._visible() if index is not None]
+        if seen and self._cursor not in seen:
+            self._put(min(seen, key=lambda index: abs(index - self._cursor)))
+
+    def _put(self, index: int) -> None:
+        self._cursor = index
+        self.renew()
+        self.post_message(self.Moved())
+
+    def _visible(self) -> list[tuple[int | None, str]]:
+        """Return the rows of :meth:`_rows` that are on the screen."""
+        if not isinstance(self.parent, Widget):
+            return []
+        top = self.parent.scroll_offset.y
+        return self._rows()[top : top + self.parent.scrollable_content_region.height - HEAD_ROWS]
 
     def into_sight(self) -> None:
         """Scroll until the chapter under the cursor and its neighbours are visible."""
@@ -175,8 +203,7 @@ class PathList(Sheet):
         if row is not None:
             event.stop()
             again = row == self._cursor
-            self._cursor = row
-            self.renew()
+            self._put(row)
             if again or event.chain > 1:
                 self.post_message(self.Chosen())
 
@@ -194,8 +221,8 @@ def _aside(entry: PathEntry, whole: bool) -> str:
 
 
 class PathPane(Pane):
-    """Scroll the list of chapters below a fixed heading line. When the pane shrinks, the chapter under the cursor stays
-    visible."""
+    """Scroll the list of chapters below a fixed heading line. The chapter under the cursor is always visible: when the
+    pane shrinks, the list is scrolled, and when the mouse scrolls the list, the cursor goes with it."""
 
     def compose(self) -> ComposeResult:
         path = PathList(id="path")
@@ -204,6 +231,12 @@ class PathPane(Pane):
 
     def on_resize(self) -> None:
         self.query_one(PathList).into_sight()
+
+    def on_mouse_scroll_down(self) -> None:
+        self.call_after_refresh(self.query_one(PathList).follow)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.call_after_refresh(self.query_one(PathList).follow)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

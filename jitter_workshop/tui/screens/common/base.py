@@ -107,8 +107,8 @@ class KeyedScreen(Screen[None]):
         scroll = self.pane().scroll_page_up if by < 0 else self.pane().scroll_page_down
         scroll(animate=False)
 
-    def _to_end(self, by: int) -> None:
-        """Handle Home (-1) or End (+1)."""
+    def to_end(self, by: int) -> None:
+        """Handle Home (-1) or End (+1). A screen with a list moves the list's cursor to the first or the last row."""
         if self.query(Pane):
             scroll = self.pane().scroll_home if by < 0 else self.pane().scroll_end
             scroll(animate=False)
@@ -124,7 +124,7 @@ class KeyedScreen(Screen[None]):
         if event.character is not None and event.character in "123456789":
             self.digit(int(event.character) - 1)
         elif event.key in ("home", "end") and event.key not in self.active_bindings:
-            self._to_end(-1 if event.key == "home" else 1)
+            self.to_end(-1 if event.key == "home" else 1)
         elif event.is_printable and event.key not in self.active_bindings:
             self.unknown()
 

@@ -4,6 +4,7 @@ apply them again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -15,7 +16,7 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.run import apart_from_proofs
+from jitter_workshop.model.run import HUNTED, Run, apart_from_proofs
 from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.path import (
@@ -61,6 +62,16 @@ _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
 _MOST_NOTICES = 3
 """The most notices above the path; the help has all of them."""
+
+
+def _has_load(run: Run) -> bool:
+    """Return True if a load of this tool, or a hidden noise, ran beside the threads of a run."""
+    return run.noise is not None or HUNTED in run.notes
+
+
+def _beside_a_load(shown: RunCurve | None) -> bool:
+    """Return True if a curve is of a run with a load beside it, so that no curve without a load is compared with it."""
+    return shown is not None and shown.run is not None and _has_load(shown.run)
 
 
 class NextCard(Sheet):
@@ -151,7 +162,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.flow.measuring.curves import published_curves
 
         newest = self._newest()
-        shown = published_curves()[:1] if self.shows_published else ()
+        shown = published_curves()[:1] if self.shows_published and not _beside_a_load(newest) else ()
         self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
 
     def _show_path(self) -> None:
@@ -193,12 +204,17 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.context.recorded)
         said = subject_told(entry) if told else reason_told(entry)
-        lines = wrap(Text(clean(said, SENTENCE), "dim"), width, "  ")
         # Before a chapter is begun the rows have no signs.
-        rows = ABOUT_ROWS[self.wide]
-        if not is_new(self.workshop.path()):
-            if signs := row_told(entry):
-                lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
+        rows, new = ABOUT_ROWS[self.wide], is_new(self.workshop.path())
+        signs = "" if new else row_told(entry)
+        # The row itself shows the minutes and the signs: a long subject has their room.
+        forms = [(signs, said), *(((signs, entry.summary), ("", entry.summary)) if told and not entry.held else ())]
+        laid = [
+            [line for text in form if text for line in wrap(Text(clean(text, SENTENCE), "dim"), width, "  ")]
+            for form in forms
+        ]
+        lines = next((one for one in laid if len(one) <= rows), laid[-1])
+        if not new:
             legend = wrap(Text(SIGNS, "dim"), width, "  ")
             lines += legend if len(lines) + len(legend) <= rows else []
         if len(lines) > rows:
@@ -212,8 +228,16 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return host_column(self.workshop.context.host, width)
 
     def _newest(self) -> RunCurve | None:
-        rings = [run for run in apart_from_proofs(self.workshop.context.runs.every()) if run.workload == "ring"]
-        return next(iter(self.workshop.context.runs.curves(rings[-1:])), None)
+        """Return the learner's newest run of ``ring`` without a load beside it. If all have a load, return the newest,
+        and its label says so. Return None without a run."""
+        runs = self.workshop.context.runs
+        rings = [run for run in apart_from_proofs(runs.every()) if run.workload == "ring"]
+        alone = [run for run in rings if not _has_load(run)]
+        newest = next(iter(runs.curves((alone or rings)[-1:])), None)
+        if newest is None or not _beside_a_load(newest):
+            return newest
+        said = f"{newest.label}, beside a load"
+        return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
@@ -246,9 +270,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield bars for p99.9 of the learner's newest ``ring`` run and of a published run.
+        """Yield bars for p99.9 of the learner's newest ``ring`` run and of a published run, which had no load.
 
-        The scale is logarithmic if the two values differ by a factor of more than _LINEAR.
+        The scale is logarithmic if the two values differ by a factor of more than _LINEAR. If the learner's run had a
+        load beside it, only its value is shown.
         """
         newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
@@ -260,7 +285,16 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return
         from jitter_workshop.flow.measuring.curves import published_curves
         from jitter_workshop.presenter.runs.curves import label_of, shown_value_at
+        from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
+        doubt = of_curve(newest)["99.9"]
+        if _beside_a_load(newest):
+            line = Text.assemble(("  p99.9  ", "dim"), (f"{label_of(newest)}  ", "text"))
+            line.append(nice_ns(shown_value_at(newest, "99.9")), "bold text")
+            line.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
+            line.truncate(max(width, 1), ellipsis=True)
+            yield line
+            return
         pairs = [(c, shown_value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
         known = [value for _, value in pairs if value]
         largest = max(known, default=0)
@@ -270,7 +304,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         for shown, value in pairs:
             own = shown is newest
             name = label_of(shown) if own else f"{clean(shown.label, WORD)} ({clean(shown.curve.origin, WORD)})"
-            room = min(max(width - name_width - 25, 4), 60)
+            room = min(max(width - name_width - 27, 4), 60)
             scale = log_bar if logarithmic else bar_of_value
             drawn = scale(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
@@ -278,6 +312,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")
             line.append(f" {nice_ns(value):>8}", "bold text" if own else "dim")
+            line.append(f" {doubt or ' '}" if own else "  ", "dim")
             line.append("  log" if logarithmic and shown is pairs[0][0] else "", "dim")
             yield line
 
@@ -345,6 +380,15 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def action_vertical(self, by: int) -> None:
         self.query_one(PathList).move(by)
+
+    def action_page(self, by: int) -> None:
+        self.query_one(PathList).move_page(by)
+
+    def to_end(self, by: int) -> None:
+        self.query_one(PathList).move_to_end(by)
+
+    @on(PathList.Moved)
+    def _cursor_moved(self) -> None:
         self.sheet("#next").renew()
         self.sheet("#about").renew()
         self.refresh_keys()

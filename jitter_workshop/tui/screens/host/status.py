@@ -25,6 +25,15 @@ _ORDER = ("drifted", "set by this tool", *views.WORDS.values())
 """The headings of the list, in their order: what has changed, what can be better, then the rest."""
 
 
+class _ChecksPane(Pane):
+    """Scroll the list of checks. The lines below the list have another height for each check; when the pane changes its
+    height, the check under the cursor stays visible."""
+
+    def on_resize(self) -> None:
+        if isinstance(self.screen, StatusScreen):
+            self.screen.into_sight()
+
+
 class StatusScreen(WorkshopScreen, scope="status"):
     """Show the checks of ``status`` in a list. A thread reads the checks, so that the screen stays responsive.
 
@@ -45,7 +54,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="status-head")
         with Horizontal(id="status-main"):
-            with panel(Pane(id="status-list")):
+            with panel(_ChecksPane(id="status-list")):
                 yield ListSheet(self._list, id="status-checks")
             with panel(Pane(id="status-page")):
                 yield Sheet(self._page, id="status-explained")
@@ -59,8 +68,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
         reads = not self.wide and not self._reading
         back: Shown = ("status.close", "the list" if self._reading and not self.wide else "")
         return (
-            ("status.go", "explain" if reads else "go to chapter"),
-            *((("status.chapter", ""),) if reads else ()),
+            *((("status.go", "explain"),) if reads else ()),
+            ("status.chapter", ""),
             ("status.all", "") if self._only_improve else ("status.improve", ""),
             ("app.glossary", ""),
             ("status.again", ""),
@@ -155,7 +164,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         if finding is None or self._found is None:
             return ()
         return views.check_page(
-            finding.check, finding.explained, self._found.head.recorded, width, views.treating_chapter(finding, "Enter")
+            finding.check, finding.explained, self._found.head.recorded, width, views.treating_chapter(finding)
         )
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -169,13 +178,17 @@ class StatusScreen(WorkshopScreen, scope="status"):
         self._put(shown[max(0, min(now + by, len(shown) - 1))])
 
     def _put(self, finding: Finding) -> None:
-        """Move the cursor to a check, and scroll the check into view. A heading right above the check becomes visible,
-        too."""
+        """Move the cursor to a check, and scroll the check into view."""
         self._under = finding.check.id
         self.tell("")
         self.query_one("#status-page", Pane).scroll_home(animate=False)
-        line = self._rows().index(finding)
-        self.query_one("#status-list", Pane).scroll_to_region(Region(0, max(line - 1, 0), 1, 3), animate=False)
+        self.into_sight()
+
+    def into_sight(self) -> None:
+        """Scroll the list until the check under the cursor and the heading right above it are visible."""
+        if (finding := self.finding) is not None:
+            row = Region(0, max(self._rows().index(finding) - 1, 0), 1, 3)
+            self.query_one("#status-list", Pane).scroll_to_region(row, animate=False)
 
     def pane(self) -> Pane:
         return self.query_one("#status-page", Pane)
@@ -191,6 +204,12 @@ class StatusScreen(WorkshopScreen, scope="status"):
             super().action_page(by)
         else:
             self._move(by * _PAGE_OF_ROWS)
+
+    def to_end(self, by: int) -> None:
+        if self._reading and not self.wide:
+            super().to_end(by)
+        else:
+            self._move(by * len(self.shown()))
 
     def action_go(self) -> None:
         if not self.wide and not self._reading and self.finding is not None:

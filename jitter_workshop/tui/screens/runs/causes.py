@@ -164,6 +164,12 @@ class CausesScreen(WorkshopScreen, scope="causes"):
             row = self.cursor * self.row_height
             self.pane().scroll_to_region(Region(0, row, 1, 2 + self.row_height), animate=False)
 
+    def to_end(self, by: int) -> None:
+        if self.page != "stalls":
+            super().to_end(by)
+        else:
+            self.action_vertical(by * len(self.worst))
+
     def action_turn(self) -> None:
         self.page = PAGES[(PAGES.index(self.page) + 1) % len(PAGES)]
         self.redraw()

@@ -294,6 +294,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             row = Region(0, self._cursor * self._row_height, 1, 1 + self._row_height)
             self.query_one("#runs-list", Pane).scroll_to_region(row, animate=False)
 
+    def to_end(self, by: int) -> None:
+        self.action_vertical(by * len(self._runs))
+
     def action_draw(self) -> None:
         run = self._under
         if run is None:
