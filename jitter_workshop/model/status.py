@@ -30,7 +30,8 @@ class Assessment:
     - ``value``: the value found. None if it cannot be known; ``reason`` then says why.
     - ``wanted``: a better value, None for a check that only informs.
     - ``fix``: what the user can do, "" if there is nothing to do.
-    - ``only_host``: True if only the owner of this guest's hypervisor can find out the value or change it.
+    - ``only_host``: True if only the owner of this guest's hypervisor, or of this container's host, can find out the
+      value or change it.
     """
 
     id: str

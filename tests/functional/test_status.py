@@ -115,7 +115,7 @@ def test_status_in_a_pipe_has_no_escapes_and_gives_advice(host_tree: Tree, capsy
     assert "This is a recorded host" in out
     assert "do: jitter-workshop apply governor" in out
     code, out, _ = asked(capsys, "status", "--root", host_tree("guest"))
-    assert "the hypervisor's owner can tell or" in out
+    assert "owner of the machine below can" in out
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])

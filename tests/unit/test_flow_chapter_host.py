@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, LessonError
 from jitter_workshop.flow.chapters import chapter_host
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.apply import apply, plan_as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
+from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
@@ -414,3 +417,15 @@ def test_leaving_restores_the_leased_changes(live: FakeWorkshop, tree: Path) -> 
     result = live.close()
     assert {one.tunable for one in result.restored} == {"thp", "stat-interval"}
     assert tuned_tree.contents(tree) == before
+
+
+def test_boot_parameters_are_nothing_for_the_owner_of_a_container(
+    host_tree: Callable[[str], Path], tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(host_tree("server64"), tree, symlinks=True)
+    (tree / ".dockerenv").write_text("")
+    (chapter,) = [one for one in load_course().chapters if one.id == "tick"]
+    seen = look_at_settings(HostRoot(tree), chapter)
+    assert {check.state for check in seen.checks} <= {"info", "ok", "unavailable"}
+    assert (seen.state, "this is a container" in seen.reason) == ("not_here", True)

@@ -102,7 +102,7 @@ def test_a_check_that_can_be_better_tells_state_reason_and_cure() -> None:
 def test_a_guest_is_told_the_checks_that_only_its_host_can_answer() -> None:
     found = [check(state="unavailable", value=None, only_host=True), check("thp", "ok")]
     text = render(PAGE, [("A", found)], 80)
-    assert "Only the hypervisor's owner can" in text
+    assert "Only the owner of the machine below can" in text
     assert "tell or change these: governor." in text
     bare = StatusHead(False, False, "1", "0", "")
     assert "hypervisor's owner" not in render(bare, [("A", found)], 80)

@@ -306,6 +306,10 @@ def test_interrupts_start_on_housekeeping_cpus_from_boot_on(tmp_path: Path) -> N
     assert find_tunable("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "improve", (
         "CPU 5 is a sibling"
     )
+    write(tmp_path, {".dockerenv": ""})
+    inside = find_tunable("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0])
+    assert (inside.state, inside.only_host, inside.wanted) == ("info", True, "irqaffinity=0-3,6-7")
+    assert "ask the administrator who starts this machine" in inside.fix
     write(tmp_path, {"proc/cmdline": "quiet irqaffinity=0-3,6-7\n"})
     assert find_tunable("irqaffinity").assess(looked_at(HostRoot(tmp_path), "4")[0]).state == "ok"
 

@@ -56,7 +56,9 @@ class Seen:
         no change if the tunable has this value on the host. Any other tunable needs no change if its check finds
         nothing to improve. A tunable is left out if this host does not have the tunable. A tunable is also left out if
         it cannot take the lesson's value on this host."""
-        found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
+        # A setting that only the owner of another machine can change is not settled here.
+        left = {c.id for c in self.checks if c.state == "improve" or (c.only_host and c.wanted is not None)}
+        found = {c.id: c.id not in left for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
             if ident in found:

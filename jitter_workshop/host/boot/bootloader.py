@@ -46,12 +46,14 @@ class BootLoader:
     * ``means`` is ``by-hand``: the user must add the parameters; ``reason`` says to which file.
     * ``means`` is ``none``: no parameters can be added on this host; ``reason`` says where the parameters are set.
 
-    ``name``: the boot loader's displayed name; "" if there is none.
+    ``name``: the boot loader's displayed name; "" if there is none. ``in_container``: True in a container, whose owner
+    does not choose the kernel's parameters.
     """
 
     means: Means
     name: str
     reason: str = ""
+    in_container: bool = False
 
 
 def read_families(root: HostRoot) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
         reason = "this is a container or a container's image, so set the kernel's parameters on its host"
-        return BootLoader("none", "", reason)
+        return BootLoader("none", "", reason, in_container=True)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader("by-hand", "OSTree", "this system is image-based: use rpm-ostree kargs --append-if-missing=…")
     entries = any(name.endswith(".conf") for name in root.list_dir(BLS_ENTRIES))

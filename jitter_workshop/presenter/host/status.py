@@ -127,7 +127,7 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
         ([c for c in improvable if c.when == "boot"], "Boot parameters, which need a reboot: {}."),
         (
             [c for c in checks if c.only_host and page.guest],
-            "Only the hypervisor's owner can tell or change these: {}.",
+            "Only the owner of the machine below can tell or change these: {}.",
         ),
         (improvable[:1], "More about one of them: jitter-workshop status --explain {}"),
     ):

@@ -128,6 +128,9 @@ class BootParameter(Tunable):
             return self.answer("info", given, said)
         loader = host.boot_loader
         how = "" if loader.means in ("grub-dropin", "grubby") else how_to_write_by_hand(loader, wanted)
+        if loader.in_container:
+            # A container's owner does not start the kernel.
+            return self.answer("info", given, said, wanted=wanted, fix=how, only_host=True)
         return self.answer("improve", given, said, wanted=wanted, fix=how)
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
