@@ -149,32 +149,38 @@ def origin_of(seen: KnownRun) -> str:
 
 
 def result_of_one_run(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run. The result has the value of the percentile by which the run is judged, and the
-    chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it says that the run is
-    recorded. A run that sent few of its planned messages begins with a warning (``presenter.runs.omission``).
-    ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
-    time (``stats.figures.by_due_time``) has no value of transit here.
+    """Return the result of one run. The result has the value of the percentile by which the run is judged, which alone
+    is emphasised, and the chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it
+    says that the run is recorded. A run that sent few of its planned messages has the percentile with the waits, and a
+    warning (``presenter.runs.omission``); the warning comes first if the waits are not known. ``asked``: the percentile
+    by which the chapter judges; it replaces the usual one. A chapter that judges by the due time
+    (``stats.figures.by_due_time``) has no value of transit here.
     """
     due = by_due_time(shows)
     tail = _tail(seen, asked, from_due_time=due)
     of_waits = FIGURES[DUE_TAIL] if due else tail
-    warning = few_sent((seen,)) if of_waits is None else few_sent((seen,), of_waits.id)
+    warning = few_sent((seen,), valued=False)
+    waits = with_waits(of_waits) if warning and of_waits is not None and not due else None
+    known = due or (waits is not None and waits.of(seen) is not None)
     line, after = Text(), ""
-    if tail is not None and (not warning or of_waits is None or with_waits(of_waits).of(seen) is None):
+    if tail is not None and waits is not None and known:
+        line.append(f"{waits.title} is {waits.with_unit(waits.of(seen))}", "bold accent")
+    elif tail is not None:
         told = _marked(tail, seen)
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
-        line.append(f"{tail.title} is {told}{few}", "text" if warning else "bold accent")
+        line.append(f"{tail.title} is {told}{few}", "text" if warning and not known else "bold accent")
         after = "" if warning else left_out((seen,), tail.id)
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
-        style = "text" if warning else "bold text"
-        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", style)
+        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
     if others := disturbance_clause(seen):
-        line.append(" · " if line else "", "dim").append(others, "bold bad")
+        much = disturbance_clause(seen, _MUCH_COMPANY)
+        line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
     if after:
         line.append(f". {after}", "text")
     if warning:
-        line = Text.assemble(warning, " ", line) if line else warning
+        parts = [part for part in ((line, warning) if known else (warning, line)) if part]
+        line = Text(". " if known else " ").join(parts)
     return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
 
 
