@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import LABEL, MOST_ENTRIES, PARAGRAPH, PATH, REASON, SENTENCE, clean
+from jitter_workshop.model.text import LABEL, MOST_ENTRIES, PARAGRAPH, PATH, SENTENCE, clean
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 
@@ -40,7 +40,8 @@ class Explained:
     """Hold the full explanation of one check.
 
     ``facts``: (name, sentence that is not empty). ``files``: (path, its value now), with "" for a value that is not
-    read. ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the check's value.
+    read. ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the check's value. They
+    name the host's own paths, also if the host is a recorded one.
     """
 
     facts: tuple[tuple[str, str], ...]
@@ -76,9 +77,8 @@ def explain_check(tunable: Tunable, check: Assessment, host: Host) -> Explained:
     owns = [one for one in tunable.owns if not one.startswith("/boot/") or is_dir(one.rpartition("/")[0])]
     files = [(clean(s.path, PATH), _says(s)) for s in settings[:_FILES]] or [(pattern, "") for pattern in owns]
     paths = [s.path for s in settings[:MOST_ENTRIES]] or list(check.paths[:MOST_ENTRIES])
-    top = "" if not host.root.recorded else clean(str(host.root.root), REASON).rstrip("/")
     shown = [clean(path, PATH) for path in paths if path.startswith("/")]
-    by_hand = tuple(f"{'ls' if is_dir(path) else 'cat'} {top}{path}" for path in shown)
+    by_hand = tuple(f"{'ls' if is_dir(path) else 'cat'} {path}" for path in shown)
     return Explained(
         tuple((name, text) for name, text in facts if text), tuple(files), max(len(settings) - _FILES, 0), by_hand
     )

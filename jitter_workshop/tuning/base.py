@@ -275,7 +275,7 @@ class Settings(Tunable):
         movable = [s for s in off if not s.refuses]
         if movable:
             reason = (
-                f"{len(movable)} of {len(settings)} settings differ" if len(settings) > 1 else self.differs(movable[0])
+                f"{len(movable)} of {len(settings)} settings differ" if len(settings) > 1 else self.differs(movable[0], host)
             )
             return self.answer(
                 "improve", value, reason, wanted=wanted, paths=[s.path for s in movable[: self.shown_paths]]
@@ -285,10 +285,12 @@ class Settings(Tunable):
         )
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
-    def differs(self, setting: Setting) -> str:
+    def differs(self, setting: Setting, host: Host) -> str:
         """Return the reason to show if a setting differs from its wanted value. It is the template ``self.bad`` with
-        the current and the wanted value filled in."""
-        return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
+        the values filled in: ``current``, ``wanted``, and ``clear``, the name for the CPUs that should get no
+        background work."""
+        current, wanted = self.shown(setting.current or ""), self.shown(setting.wanted)
+        return self.bad.format(current=current, wanted=wanted, clear=host.clear_words)
 
     def shown(self, value: str) -> str:
         """Return a value in the form for the user, such as MHz instead of kHz."""

@@ -134,6 +134,14 @@ def test_the_command_line_takes_the_file_as_it_is(words: list[str], capsys: pyte
     assert err == ""
 
 
+def test_the_commands_by_hand_name_the_paths_of_the_host(capsys: pytest.CaptureFixture[str]) -> None:
+    """A path of this tool's copy of the recording would show nothing on the recorded host."""
+    assert main(["status", "--explain", "governor", "--root", str(RECORDINGS / "lab-stock.tar.xz")]) == 1
+    _, by_hand = capsys.readouterr().out.split("by hand   on the host itself")
+    assert "cat /sys/devices/system/cpu/cpufreq/policy2/scaling_governor" in by_hand
+    assert "recordings" not in by_hand
+
+
 # Things not to be in them ---------------------------------------------------------------------------------------------
 
 MAC = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?![0-9a-f:])", re.IGNORECASE)

@@ -297,6 +297,27 @@ def test_the_words_say_that_work_is_kept_off_siblings(tmp_path: Path) -> None:
     assert "moved off CPU 4-5" in told.reason
     assert "hot CPUs or their siblings" in (find_tunable("kernel-threads").assess(host).value or "")
     assert "or their siblings" in find_tunable("irqaffinity").assess(host).reason
+    assert "some are hot CPUs or their siblings" in find_tunable("watchdogs").assess(host).reason
+
+
+def test_on_a_crowded_host_every_check_names_the_same_cpus(tmp_path: Path) -> None:
+    """Each core has a hot thread, so the siblings do the work. No reason then calls them CPUs to keep clear."""
+    work = "sys/devices/virtual/workqueue"
+    files = {
+        **irq(24, "0-3"),
+        "proc/irq/default_smp_affinity": "f\n",
+        "proc/irq/24/eth0/.keep": "",
+        f"{work}/cpumask": "f\n",
+        **{f"proc/sys/kernel/{name}": "1\n" for name in ("watchdog", "soft_watchdog", "nmi_watchdog")},
+        "proc/sys/kernel/watchdog_cpumask": "0-3\n",
+    }
+    host = looked_at(machine(tmp_path, NEIGHBOURS, more=files), "1-2")[0]
+    assert (str(host.siblings), str(host.housekeeping)) == ("0,3", "0,3")
+    told = {name: find_tunable(name).assess(host) for name in ("irq-affinity", "workqueue-mask", "watchdogs")}
+    assert [one.wanted for one in told.values()] == ["all on CPU 0,3", "CPUs 0,3", "0,3"]
+    assert {one.state for one in told.values()} == {"improve"}
+    assert [name for name, one in told.items() if "sibling" in one.reason] == []
+    assert told["watchdogs"].reason == "CPUs 0-3 are watched, and some are hot CPUs; it is enough to watch CPUs 0,3"
 
 
 def test_interrupts_start_on_housekeeping_cpus_from_boot_on(tmp_path: Path) -> None:

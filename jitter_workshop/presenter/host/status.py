@@ -232,7 +232,9 @@ def check_page(
             clean_code,  # lessons and their pictures, which the table has not
         )
 
-        lines += [Text(), Text.assemble(("by hand", "cool"), ("   y copies" if chapter is not None else "", "dim"))]
+        where, copies = "on the host itself" if recorded else "", "y copies" if chapter is not None else ""
+        beside = " · ".join(filter(None, (where, copies)))
+        lines += [Text(), Text.assemble(("by hand", "cool"), (f"   {beside}" if beside else "", "dim"))]
         for command in explained.by_hand:
             # A printed command is copied from the terminal, so it stays in one line there.
             room = width if chapter is not None else max(width, len(command) + 2)

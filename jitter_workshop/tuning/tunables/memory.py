@@ -87,7 +87,8 @@ class Writeback(Settings):
         reason = f"{self._how_often(found.value)}, maybe on hot CPUs: the tunable workqueue-mask keeps them off"
         return self.answer("info", found.value, reason, paths=(*found.paths, _WRITEBACK_MASK))
 
-    def differs(self, setting: Setting) -> str:
+    def differs(self, setting: Setting, host: Host) -> str:
+        del host
         return (
             f"{self._how_often(setting.current)} on any CPU, and this kernel has no mask for flushers: make them "
             "wake up seldom"

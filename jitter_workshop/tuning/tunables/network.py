@@ -46,8 +46,9 @@ class PacketSteering(Settings):
     def shown(self, value: str) -> str:
         return in_cpus(value)
 
-    def differs(self, setting: Setting) -> str:
-        return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or its sibling"
+    def differs(self, setting: Setting, host: Host) -> str:
+        where = "a hot CPU or its sibling" if host.clear_siblings else "a hot CPU"
+        return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to {where}"
 
 
 class BusyPolling(Observed):

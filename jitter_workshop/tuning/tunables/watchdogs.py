@@ -38,7 +38,7 @@ class Watchdogs(Settings):
     default = "housekeeping"
     values = "housekeeping (hot CPUs are left out) or off"
     good = "the hot CPUs are left out"
-    bad = "CPUs {current} are watched, and some are hot CPUs or their siblings; it is enough to watch CPUs {wanted}"
+    bad = "CPUs {current} are watched, and some are {clear}; it is enough to watch CPUs {wanted}"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         wanted = self.choose(value, ("housekeeping", "off"))
@@ -51,10 +51,11 @@ class Watchdogs(Settings):
         watched = CpuSet.if_list(mask)
         if watched is None:
             raise Unavailable("the setting cannot be read: the file does not hold a list of CPUs")
-        left = watched - host.kept_clear or host.housekeeping
-        if not left:
+        if not watched & host.kept_clear:
+            return [Setting(_MASK, mask, str(watched), "cpu-list")]
+        if not host.housekeeping:
             raise Unavailable("every CPU is hot, so there is no CPU to watch: give watchdogs=off")
-        return [Setting(_MASK, mask, str(left if watched & host.kept_clear else watched), "cpu-list")]
+        return [Setting(_MASK, mask, str(host.instead_of(watched)), "cpu-list")]
 
 
 class NmiWatchdog(OneFile):
@@ -70,7 +71,7 @@ class NmiWatchdog(OneFile):
     allowed = ("0", "1")
     values = "0 or 1"
     good = "this detector interrupts no hot CPU"
-    bad = "hot CPUs or their siblings are interrupted through a performance counter"
+    bad = "{clear} are interrupted through a performance counter"
     absent = "this kernel has no hard-lockup detector"
 
     def best(self, host: Host, current: str) -> str:

@@ -24,7 +24,7 @@ class WorkqueueMask(Settings):
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     rewritten_by = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
-    bad = "the workers may run on hot CPUs or their siblings ({current})"
+    bad = "the workers may run on {clear} ({current})"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
