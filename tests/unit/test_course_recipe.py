@@ -10,8 +10,14 @@ from typing import Any
 from jitter_workshop.course.loader import load_course
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "19-make-it-last" / "lesson.toml"
-ELSEWHERE = {"stat-interval", "nohz-full"}
-"""Settings that another line of the recipe makes: a file of sysctl.d, and the boot parameters."""
+ELSEWHERE = {
+    "stat-interval": "vm.stat_interval",
+    "thp": "transparent_hugepage/enabled",
+    "pm-qos-resume": "pm_qos_resume_latency_us",
+    "nohz-full": "apply --next-boot nohz-full",
+    "rcu-nocbs": "rcu-nocbs --cpus",
+}
+"""Settings that other lines of the recipe make: id -> words of this line."""
 
 
 def recipe() -> list[dict[str, Any]]:
@@ -19,16 +25,33 @@ def recipe() -> list[dict[str, Any]]:
     return commands
 
 
-def test_the_check_after_the_reboot_asks_only_for_the_settings_of_the_recipe() -> None:
+def test_the_check_after_the_reboot_asks_for_the_settings_of_the_recipe() -> None:
+    """It asks for each of them, and for no other one."""
     commands = [one["command"] for one in recipe()]
     (check,) = (c for c in commands if c.startswith("jitter-workshop status "))
     (profile,) = (c for c in commands if "tee /etc/quiet.profile" in c)
-    asked = set(check.partition(";")[0].split()[2:])
-    applied = set(profile.partition("|")[0].split()[2:])
-    assert asked - ELSEWHERE <= applied
-    others = " ".join(c for c in commands if c not in (check, profile))
-    assert "stat_interval" in others
-    assert "nohz-full" in others or "nohz_full" in others
+    asked = check.partition(";")[0].removeprefix("jitter-workshop status --cpus {cpus} ").split()
+    applied = profile.partition("|")[0].split()[2:]
+    assert sorted(asked) == sorted([*applied, *ELSEWHERE])
+    others = [c for c in commands if c not in (check, profile)]
+    for ident, words in ELSEWHERE.items():
+        assert sum(words in c and "rm -f" not in c for c in others) == 1, ident
+
+
+def test_the_recipe_moves_interrupts_as_its_chapter_does() -> None:
+    """The chapter on interrupts says that neither setting is enough alone."""
+    profile = next(one["command"] for one in recipe() if "tee /etc/quiet.profile" in one["command"])
+    interrupts = load_course().chapter("interrupts")
+    assert interrupts is not None
+    assert set(interrupts.tunables) == {"irqbalance", "irq-affinity"}
+    assert set(interrupts.tunables) <= set(profile.split())
+
+
+def test_each_line_of_the_recipe_that_sets_hot_cpus_names_them() -> None:
+    """Without the CPUs, a unit that runs after a change of the host could choose other ones."""
+    for one in recipe():
+        if "jitter-workshop apply " in one["command"]:
+            assert "--cpus {cpus}" in one["command"], one["command"]
 
 
 def test_a_command_that_writes_a_file_is_checked_by_the_contents_of_the_file() -> None:
