@@ -415,7 +415,7 @@ class PlainApply(PlainStep):
 
     def heard(self, answer: str) -> Reply:
         word, _, rest = answer.partition(" ")
-        if answer == "hand" and self.walk.sets:
+        if answer == "hand":
             self.page.by_hand.begin(self.page.shown)
         elif answer in ("every", NEXT_BOOT):
             return "show again" if settings.choose_boots(self.walk, self.talk, answer) else "done"

@@ -12,11 +12,13 @@ import pytest
 
 from jitter_workshop.commands import workshop as command
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.by_hand import NO_THREAD_YET
 from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT
 from jitter_workshop.flow.chapters.guess import WITHOUT_CHANGE
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.presenter.host.by_hand import not_for_hand
 from jitter_workshop.presenter.host.changes import (
     NOTHING_APPLIED,
     NOTHING_OF_CHAPTER,
@@ -401,6 +403,14 @@ def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "again"
     assert (walk.measuring.request("again").producer_cpu, walk.measuring.request("again").accumulator_cpu) == (3, 2)
+
+
+def test_a_placement_cannot_be_typed_and_the_answer_says_why() -> None:
+    workshop = quad()
+    said = " ".join(talk(workshop, "|||||hand|q", "pinning").split())
+    assert not_for_hand(NO_THREAD_YET) in said
+    assert "Unknown command" not in said
+    assert workshop.walk("pinning").current == "apply"
 
 
 @pytest.mark.parametrize("word", ["", "again"])

@@ -16,6 +16,7 @@ from textual.worker import WorkerCancelled
 from jitter_workshop.agent.client import asks_password
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.by_hand import NO_THREAD_YET
 from jitter_workshop.flow.chapters.chapter_host import REBOOT
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
@@ -23,6 +24,7 @@ from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.presenter.host.by_hand import not_for_hand
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import actions
@@ -578,6 +580,19 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         assert screen.step == "again"
         request = screen.walk.measuring.request("again")
         assert (request.producer_cpu, request.accumulator_cpu) == (3, 2)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_d_says_why_a_placement_cannot_be_typed(size: tuple[int, int]) -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        await pilot.press("d")
+        await settled(pilot)
+        assert not_for_hand(NO_THREAD_YET) in said(app)
+        assert screen.step == "apply"
 
 
 async def test_without_another_choice_nothing_is_told() -> None:

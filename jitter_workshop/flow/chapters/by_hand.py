@@ -38,6 +38,7 @@ from jitter_workshop.tuning.journal import current_boot, read_journals
 ONLY_YOU = "Only you can restore the old values: restore (u) shows the commands."
 NO_SHELL = "no shell command can make this write"
 EVERY_BOOT = "no shell command can make a boot entry for one boot; plan the parameters for every boot instead"
+NO_THREAD_YET = "the threads do not exist before the run begins, and the run then binds them itself"
 FOR_EVERY_BOOT = "they are for every boot"
 """The reason why no journal has the old values of boot parameters that the learner types."""
 
@@ -74,6 +75,8 @@ class ByHand:
         host = self._host
         if host.rehearsed or host.context.recorded:
             return NOT_WRITTEN
+        if host.chapter.changes == "placement":
+            return NO_THREAD_YET
         if not plan.changes:
             return "there is nothing to write"
         if host.context.class_view is not None:

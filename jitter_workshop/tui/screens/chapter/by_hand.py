@@ -44,7 +44,7 @@ class ChapterByHand:
         if by_hand.opened:
             self._stop()
             return
-        if not self._now().shows_plan or not self._walk.sets or page.tried is not None or page.planned is None:
+        if not self._now().shows_plan or page.tried is not None or page.planned is None:
             self._screen.tell("At the step 'apply', d lets you make the writes yourself.")
             return
         if why := by_hand.why_not(page.planned):
