@@ -40,8 +40,8 @@ class Explained:
     """Hold the full explanation of one check.
 
     ``facts``: (name, sentence that is not empty). ``files``: (path, its value now), with "" for a value that is not
-    read. ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the check's value. They
-    name the host's own paths, also if the host is a recorded one.
+    read. ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the check's value.
+    They name the host's own paths, also if the host is a recorded one.
     """
 
     facts: tuple[tuple[str, str], ...]

@@ -274,9 +274,9 @@ class Settings(Tunable):
         off = [s for s in readable if not kind_of(s.kind).same(s.current or "", s.wanted)]
         movable = [s for s in off if not s.refuses]
         if movable:
-            reason = (
-                f"{len(movable)} of {len(settings)} settings differ" if len(settings) > 1 else self.differs(movable[0], host)
-            )
+            reason = f"{len(movable)} of {len(settings)} settings differ"
+            if len(settings) == 1:
+                reason = self.differs(movable[0], host)
             return self.answer(
                 "improve", value, reason, wanted=wanted, paths=[s.path for s in movable[: self.shown_paths]]
             )
