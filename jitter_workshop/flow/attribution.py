@@ -260,11 +260,11 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 
 
 def explain_run(
-    chapter: Chapter, run: Run, curve: PercentileCurve | None = None, housekeeping: CpuSet | None = None
+    chapter: Chapter, run: Run, curve: PercentileCurve | None = None, known: Mapping[str, str] | None = None
 ) -> Explanation:
     """Return the explanation of one run for a chapter's page. ``curve``: the run's main percentile curve, which shows
-    where the knee is. ``housekeeping``: the housekeeping CPUs of the host. The commands that the learner types by hand
-    may name them.
+    where the knee is. ``known``: placeholder → value, for values of the host that the commands may name. The learner
+    types these commands by hand.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -274,9 +274,7 @@ def explain_run(
         interrupts=interrupts,
         softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
-        by_hand=tuple(
-            (fill_in(b.command, run, housekeeping), fill_in(b.why, run, housekeeping)) for b in chapter.by_hand
-        ),
+        by_hand=tuple((fill_in(b.command, run, known), fill_in(b.why, run, known)) for b in chapter.by_hand),
     )
 
 
@@ -293,45 +291,45 @@ def cpus_of_thread(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     return tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
 
 
-def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
+def with_cpus(chapter: Chapter, hot: CpuSet, known: Mapping[str, str] | None = None) -> tuple[tuple[str, str], ...]:
     """Return (command, reason) for each command that a chapter's learner types by hand.
 
-    Use this while the chapter has no runs. The commands name the ``hot`` and ``housekeeping`` CPUs. The first hot CPU
-    is the producer's, and the last one is the accumulator's. For a value that is not known yet, such as a thread id,
-    the command has a name in capitals.
+    Use this while the chapter has no runs. The commands name the ``hot`` CPUs. The first hot CPU is the producer's, and
+    the last one is the accumulator's. ``known``: placeholder → value, for values of the host. For a value that is not
+    known, such as a thread id, the command has a name in capitals.
     """
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
-    values["housekeeping"] = _listed(housekeeping)
+    values |= known or {}
     return tuple((_filled(b.command, values), _filled(b.why, values)) for b in chapter.by_hand)
 
 
 def checks_with_cpus(
-    chapter: Chapter, hot: CpuSet, run: Run | None, housekeeping: CpuSet | None = None
+    chapter: Chapter, hot: CpuSet, run: Run | None, known: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """Return the check of each by-hand command, as text; "" for a command without a check. The check names the same
     CPUs as its command (see :func:`fill_in` and :func:`with_cpus`)."""
     if run is not None:
-        return tuple(fill_in(b.check, run, housekeeping) for b in chapter.by_hand)
+        return tuple(fill_in(b.check, run, known) for b in chapter.by_hand)
     named = dataclasses.replace(
         chapter, by_hand=tuple(dataclasses.replace(b, command=b.check) for b in chapter.by_hand)
     )
-    return tuple(check for check, _ in with_cpus(named, hot, housekeeping))
+    return tuple(check for check, _ in with_cpus(named, hot, known))
 
 
-def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
+def fill_in(text: str, run: Run, known: Mapping[str, str] | None = None) -> str:
     """Replace the placeholders in the text of a by-hand command, and return the text. The values are thread ids and
-    CPUs of this run, and the host's ``housekeeping`` CPUs. A placeholder without a value becomes its name in
+    CPUs of this run, and those in ``known`` (placeholder → value). A placeholder without a value becomes its name in
     capitals."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := cpus_of_thread(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
     roles = KINDS[run.workload].threads if run.workload in KINDS else {}
-    for known in (tids, cpus):
+    for by_thread in (tids, cpus):
         for name, role in roles.items():
-            if name in known:
-                known[role] = known[name]
+            if name in by_thread:
+                by_thread[role] = by_thread[name]
     only_tid = next(iter(tids.values()), None)
     only_cpu = next(iter(cpus.values()), None)
     values = {
@@ -343,7 +341,7 @@ def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
         "accumulator_cpu": cpus.get("accumulator", only_cpu),
         "cpu": cpus.get("accumulator", only_cpu),
         "cpus": _listed(used_cpus(run)),
-        "housekeeping": _listed(housekeeping),
+        **(known or {}),
     }
     return _filled(text, values)
 

@@ -63,8 +63,14 @@ PLACEHOLDERS = (
     "cpu",
     "cpus",
     "housekeeping",
+    "l3_id",
+    "l3_all",
+    "l3_part",
+    "l3_rest",
+    "resctrl",
 )
-"""Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
+"""Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run and of the host
+replace them."""
 
 OPEN = 3
 """The number of a step's by-hand commands that are shown at a time. The others are hidden until the learner opens them.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import NEAR_FACTOR, answer_for_value, judge_value, outcome
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.attribution import cpus_of_thread, explain_run, fill_in, with_cpus
+from jitter_workshop.flow.attribution import checks_with_cpus, cpus_of_thread, explain_run, fill_in, with_cpus
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
 from jitter_workshop.flow.measuring.knee import (
     counted_seconds,
@@ -205,6 +205,15 @@ def test_placeholders_of_a_run_without_threads_stay_readable() -> None:
     assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=())) == "perf -t PRODUCER_TID -C CPUS"
     assert fill_in("{cpu}", run_with(threads=THREADS)) == "1"
     assert fill_in("{cpu}", run_with(threads=())) == "CPU"
+
+
+def test_values_of_the_host_stand_beside_those_of_the_run() -> None:
+    known = {"housekeeping": "2-3", "l3_part": "f"}
+    text = "{cpus} {producer_tid} {housekeeping} {l3_part} {l3_rest}"
+    assert fill_in(text, run_with(threads=THREADS), known) == "0-1 41 2-3 f L3_REST"
+    asked = replace(COURSE.chapters[2], by_hand=(CommandByHand(text, "{l3_part}", "affinity:{housekeeping}", False),))
+    assert explain_run(asked, run_with(threads=THREADS), None, known).by_hand == (("0-1 41 2-3 f L3_REST", "f"),)
+    assert checks_with_cpus(asked, CpuSet((1,)), run_with(threads=THREADS), known) == ("affinity:2-3",)
 
 
 def test_the_command_that_compares_a_cpu_with_one_number_gets_one_cpu_of_several_hot_ones() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.hand_values import names_host_values, values_by_hand
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
 from jitter_workshop.flow.chapters.recorded import RecordedChapter, recorded_chapter
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
@@ -22,7 +23,6 @@ from jitter_workshop.model.record import made_of
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, fell_away, tally
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
-from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import parse_wanted, set_for_one_boot
 
@@ -30,7 +30,6 @@ AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
 NOT_WRITTEN = "nothing is written on a recording"
 NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
-HOUSEKEEPING = "{housekeeping}"
 RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."
 _BEGUN_THERE = "The plan begins with the values of that run, and not with those of the recorded host."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
@@ -153,13 +152,14 @@ class ChapterHost:
         except HostError:
             return CpuSet()
 
-    def housekeeping(self) -> CpuSet:
-        """Return the housekeeping CPUs of the shown host for the by-hand commands. Return no CPUs if the host has none,
-        or if no command names them."""
-        if not any(HOUSEKEEPING in text for b in self.chapter.by_hand for text in (b.command, b.why, b.check)):
-            return CpuSet()
+    def values_by_hand(self, used: CpuSet | None = None) -> dict[str, str]:
+        """Return placeholder → value, for those values of the shown host that a by-hand command names. ``used``: the
+        CPUs of the run that the commands are about; None without a run."""
+        if not names_host_values(self.chapter):
+            return {}
         root, topology, _ = self.machine()
-        return Host(root, self.hot(), topology).housekeeping
+        hot = self.hot()
+        return values_by_hand(self.chapter, root, topology, hot, used or hot)
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter's tunables on the shown host. In a rehearsal the writes begin with the values

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from jitter_workshop.bench import lock
-from jitter_workshop.flow.attribution import checks_with_cpus
+from jitter_workshop.flow.attribution import checks_with_cpus, used_cpus
 from jitter_workshop.flow.chapters.command_checks import CommandChecks, CommandFound
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.by_hand import HandCommand
@@ -63,8 +63,9 @@ class HandCommands:
             began = self._now()
             if self._checks is None:
                 run = explanation.run if (explanation := self._walk.runs.explain()) is not None else None
-                walk = self._walk
-                self._checks = checks_with_cpus(walk.chapter, walk.host.hot(), run, walk.host.housekeeping())
+                host = self._walk.host
+                known = host.values_by_hand(used_cpus(run) if run is not None else None)
+                self._checks = checks_with_cpus(self._walk.chapter, host.hot(), run, known)
             done = self._walk.commands_done
             wanted = {n: check for n, check in enumerate(self._checks) if check and n not in done}
             seen = self._host_checks.look(list(wanted.values()))

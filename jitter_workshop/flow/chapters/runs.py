@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import ExplainProgress, explain_run, unheard, with_cpus
+from jitter_workshop.flow.attribution import ExplainProgress, explain_run, unheard, used_cpus, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
@@ -225,7 +225,8 @@ class ChapterRuns:
         if run is None:
             return None
         drawn = self._context.runs.curve(run)
-        return explain_run(self._chapter, run, drawn.curve if drawn else None, self._host.housekeeping())
+        known = self._host.values_by_hand(used_cpus(run))
+        return explain_run(self._chapter, run, drawn.curve if drawn else None, known)
 
     def commands_by_hand(self) -> tuple[tuple[str, str], ...]:
         """Return (command, reason) for each command that shows the chapter's evidence by hand. Before the first run,
@@ -235,7 +236,7 @@ class ChapterRuns:
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
-        return with_cpus(self._chapter, self._host.hot(), self._host.housekeeping())
+        return with_cpus(self._chapter, self._host.hot(), self._host.values_by_hand())
 
     def marks(self, progress: ChapterProgress) -> dict[str, bool]:
         """Return the marks that the runs of ``progress`` and this host's settings earn now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.host.cpu.resctrl import RESCTRL
 from jitter_workshop.host.cpu.stat import read_stat
 from jitter_workshop.host.power import read_on_battery
 from jitter_workshop.host.root import printable
@@ -16,7 +17,6 @@ from jitter_workshop.tuning.tunables.single import read_value
 
 PROFILE = "/sys/firmware/acpi/platform_profile"
 ASPM_POLICY = "/sys/module/pcie_aspm/parameters/policy"
-_RESCTRL = "/sys/fs/resctrl"
 _IOMMU_GROUPS = "/sys/kernel/iommu_groups"
 _GROUP_NAME = 64
 """The largest length of the name of a resource group."""
@@ -156,19 +156,19 @@ class CacheShares(Observed):
 
     def judge(self, host: Host) -> Assessment:
         root = host.root
-        if root.text(f"{_RESCTRL}/schemata") is None:
-            why = "not mounted" if root.is_dir(_RESCTRL) else "this kernel or processor has no resctrl"
-            return self.answer("info", None, why, paths=(_RESCTRL,))
-        groups = [name for name in root.folders(_RESCTRL) if name not in ("info", "mon_data", "mon_groups")]
-        own = [n for n in groups if (root.cpu_list(f"{_RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
-        shares = ", ".join(root.folders(f"{_RESCTRL}/info")[:MOST_NAMES]) or "nothing can be reserved"
+        if root.text(f"{RESCTRL}/schemata") is None:
+            why = "not mounted" if root.is_dir(RESCTRL) else "this kernel or processor has no resctrl"
+            return self.answer("info", None, why, paths=(RESCTRL,))
+        groups = [name for name in root.folders(RESCTRL) if name not in ("info", "mon_data", "mon_groups")]
+        own = [n for n in groups if (root.cpu_list(f"{RESCTRL}/{n}/cpus_list") or CpuSet()) & host.hot]
+        shares = ", ".join(root.folders(f"{RESCTRL}/info")[:MOST_NAMES]) or "nothing can be reserved"
         reason = (
             f"hot CPUs are in the group {', '.join(printable(name, _GROUP_NAME) for name in own[:MOST_LONG_NAMES])}"
             if own
             else "the hot CPUs share the cache with all other CPUs"
         )
         # The default group, the folder itself, is one more.
-        return self.answer("info", f"{len(groups) + 1} groups, {shares}", reason, paths=(f"{_RESCTRL}/schemata",))
+        return self.answer("info", f"{len(groups) + 1} groups, {shares}", reason, paths=(f"{RESCTRL}/schemata",))
 
 
 class HypervisorState(Tunable):
