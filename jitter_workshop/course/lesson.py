@@ -32,6 +32,7 @@ from jitter_workshop.model.course import (
     Check,
     CommandByHand,
     Company,
+    DiagnosisAsks,
     GuessTask,
     HostState,
     MaskTask,
@@ -229,6 +230,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
         mask=_mask(table, steps),
         program=program,
         without_company=without_company,
+        asks=_asks(table, steps, changes != "nothing" or len({(m.sched_priority, m.lock) for m in measurements}) > 1),
     )
 
 
@@ -444,6 +446,21 @@ def _recall(table: TomlTable) -> tuple[RecallQuestion, ...]:
         if right is not None and len(table.problems.found) == before:
             found.append(RecallQuestion(ident, question, answers, right - 1, explanation))
     return tuple(found)
+
+
+def _asks(table: TomlTable, steps: tuple[StepName, ...], changes: bool) -> DiagnosisAsks:
+    """Return what the step ``diagnose`` asks, from the table [diagnosis]. Return ``most`` if there is no such table, or
+    if it has a mistake. ``changes``: True if the chapter changes a setting, the placement, the priority or the lock."""
+    inner = table.table("diagnosis")
+    if inner is None:
+        return "most"
+    asks = inner.choice("asks", typing.get_args(DiagnosisAsks))
+    inner.finish()
+    if "diagnose" not in steps:
+        inner.wrong("asks", "[diagnosis] is about the step 'diagnose', which is not a step of this chapter")
+    elif asks == "ends" and not changes:
+        inner.wrong("asks", 'this chapter changes nothing that could end a cause: ask for the cause that took "most"')
+    return cast(DiagnosisAsks, asks or "most")
 
 
 def _mask(table: TomlTable, steps: tuple[StepName, ...]) -> MaskTask | None:

@@ -8,6 +8,10 @@ from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import PRESETS, LockUse, MemoryUse
 
+DiagnosisAsks = Literal["most", "ends"]
+"""The questions that the step ``diagnose`` can ask. ``most``: which cause took most time. ``ends``: which causes the
+chapter's change can end."""
+
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
 WRITTEN_STEPS: tuple[StepName, ...] = (
     "look",
@@ -335,6 +339,7 @@ class Chapter:
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
     * ``program``: True if the chapter is about the learner's own program. The step ``measure`` then observes the
       program. The step ``compare`` proves how a change affects the program.
+    * ``asks``: what the step ``diagnose`` asks about the causes of the first run.
     """
 
     id: str
@@ -367,6 +372,7 @@ class Chapter:
     mask: MaskTask | None = None
     program: bool = False
     without_company: str = ""
+    asks: DiagnosisAsks = "most"
 
     @property
     def judged_percentile(self) -> str | None:

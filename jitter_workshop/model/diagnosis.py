@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from jitter_workshop.model.course import DiagnosisAsks
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.record import dataclass
 
@@ -26,6 +27,7 @@ class Suspect:
     - ``woken``: True for a task or work item that interrupts from another CPU probably woke. This is so if the trace
       has about as many of these interrupts as events of the task. Also True for such an interrupt, if the trace shows
       that most of these interrupts woke a task. The interrupt and the task that it woke are then listed as one cause.
+    - ``acts``: True if the chapter's change acts on this cause, so that it can end this cause.
     """
 
     id: str
@@ -36,6 +38,7 @@ class Suspect:
     total_ns: int | None
     own_load: bool = False
     woken: bool = False
+    acts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class SeenCauses:
       ``suspects`` already includes this time.
     - ``threads``: the number of measured threads whose times are added up; 1 if it is not known.
     - ``made``: the number of times that the learner made this run in succession. The causes are those of the last time.
+    - ``seconds``: the measured time of the run in seconds, 0 if it is not known.
+    - ``wanted``: what the chapter's diagnosis asks. See ``asks`` for the question that is really asked.
     """
 
     run: str
@@ -72,6 +77,8 @@ class SeenCauses:
     unnamed_ns: int = 0
     threads: int = 1
     made: int = 1
+    seconds: float = 0.0
+    wanted: DiagnosisAsks = "most"
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)
@@ -86,6 +93,17 @@ class SeenCauses:
         """Return True if nothing took time from the measured threads, as far as this run can show."""
         return not self.suspects or not (self.stalls or self.emulated)
 
+    @property
+    def asks(self) -> DiagnosisAsks:
+        """Return what is asked about the causes. It is ``most`` if the chapter's change acts on none of them."""
+        return "ends" if self.wanted == "ends" and any(one.acts for one in self.suspects) else "most"
+
+    @property
+    def ended_ns(self) -> int:
+        """Return the time in ns that the causes took on which the chapter's change acts. A cause without a known time
+        counts as 0."""
+        return sum(one.total_ns or 0 for one in self.suspects if one.acts)
+
     def weight(self, one: Suspect) -> int:
         """Return the number by which a cause is compared with other causes. This is the time in ns that the cause took.
         On an emulated machine, it is the number of the cause's events."""
@@ -96,7 +114,7 @@ class SeenCauses:
 class Diagnosed:
     """Hold a learner's answer with its judgement.
 
-    - ``right``: True if the answer is right, None if the evidence cannot decide.
+    - ``right``: True if the answer is right by the question ``SeenCauses.asks``, None if the evidence cannot decide.
     - ``most``: the cause that took most time. On an emulated machine, the cause with most events. None if not known.
     - ``share``: the share (0..1) of the stalled time that belongs to ``most``.
     """

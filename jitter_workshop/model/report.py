@@ -71,6 +71,9 @@ class ReportedDiagnosis:
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known.
     - ``recorded``: the day and the machine of a recorded first run, "" for a run on this host.
     - ``threads``: the number of threads whose times are added up in each cause.
+    - ``asks``: what was asked. ``most``: which cause took most time. ``ends``: which causes the chapter's change can
+      end.
+    - ``ended_ns``: the time of the causes that the chapter's change can end, as far as it is known.
 
     A time of 0 in ``chosen`` or ``most`` means that the time is not known.
     """
@@ -85,6 +88,8 @@ class ReportedDiagnosis:
     unknown_ns: int
     recorded: str = ""
     threads: int = 1
+    asks: str = "most"
+    ended_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class ReportedChapter:
     - ``skipped``: True if the learner went on without naming a cause.
     - ``measures``: False if the learner only reads in this chapter; such a chapter has no mark.
     - ``emulated``: True if the first run was made on an emulated machine, here or for the recording.
+    - ``asks``: what the diagnosis asks, as in :class:`ReportedDiagnosis`.
     """
 
     id: str
@@ -120,6 +126,7 @@ class ReportedChapter:
     other_runs: dict[str, str] = field(default_factory=dict)
     skipped: bool = False
     emulated: bool = False
+    asks: str = "most"
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,12 @@ _NO_EVENTS = {
     words.CATCHING_UP: "catching up afterwards",
 }
 ANOTHER_TASK = "another task"
-"""The name that a recorded run gives to each task that belongs neither to the kernel nor to the measurement."""
-_STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
-"""Match a name that stands for a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
+"""The name that a recorded run gives to all tasks together that belong neither to the kernel nor to the
+measurement."""
+_OTHERS = ("other tasks (not named in the recording)", "other tasks")
+"""The words for ANOTHER_TASK: where they fit, and where they do not fit."""
+_STAND_IN = re.compile(r"task \d{1,6}")
+"""Match a name that stands for a task's name in a private report: ``task N``."""
 _OUR_OWN = " (our own thread)"
 _NO_TASK = {
     words.IDLE: "waking from idle",
@@ -127,6 +130,8 @@ def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True)
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NO_TASK:
         return clean(_NO_TASK[name], limit)
+    if kind == "task" and name == ANOTHER_TASK:
+        return next((said for said in _OTHERS if len(said) <= limit), clean(_OTHERS[-1], limit))
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
     if kind == "vector" and len(VECTORS.get(name, "")) in range(1, limit + 1):

@@ -15,6 +15,11 @@ NEAR = 0.9
 numbers of events are compared instead."""
 OWN_SIGN = "*"
 """The sign beside a cause that is, or includes, the load that the chapter made."""
+ACTS_SIGN = "↓"
+"""The sign beside a cause on which the chapter's change acts."""
+ACTS_ON = "The change of this chapter acts on this cause."
+ACTS_NOT = "The change of this chapter does not act on this cause."
+UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
 _LABELS = {
     "timer": "local timer (tick and other timers)",
@@ -34,6 +39,32 @@ def label(kind: str, name: str) -> str:
     return _LABELS.get(kind) or cause_words(kind, name, LISTED)
 
 
+def can_end(ended_ns: int, stalled_ns: int, seconds: float = 0.0, threads: int = 1) -> str:
+    """Return a sentence on the part of the stalled time that the chapter's change can end.
+
+    ``ended_ns``: the time of the causes on which the change acts. ``stalled_ns``: the time of all stalls. ``seconds``:
+    the measured time; with 0, the times are those of the whole run. ``threads``: the number of threads whose times are
+    added up.
+    """
+    parts, per = (ended_ns, stalled_ns), ""
+    if seconds:
+        parts, per = (round(ended_ns / seconds), round(stalled_ns / seconds)), " a second"
+    summed = f", summed over {threads} threads" if threads > 1 else ""
+    return f"This change can end {nice_ns(parts[0])} of the {nice_ns(parts[1])} of stalls{per}{summed}."
+
+
+def took(chosen: str, chosen_ns: int | None, share: float) -> str:
+    """Return a sentence with the time of the learner's answer; "" if the time is not known.
+
+    ``chosen``: the name of the answer. ``chosen_ns``: its time. ``share``: its share (0..1) of all stalled time.
+    """
+    return f"{chosen} took {nice_ns(chosen_ns)}, {_part(share)} of the time of all stalls." if chosen_ns else ""
+
+
+def _part(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+
+
 def took_most(
     most: str,
     most_ns: int,
@@ -51,8 +82,7 @@ def took_most(
     ``right``: True if ``other`` is a right answer. If it took less time than a near one, the sentence says why.
     """
     summed = f" summed over {threads} threads" if threads > 1 else ""
-    part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
-    said = f"{most} took the most time: {nice_ns(most_ns)}{summed}, {part} of the time of all stalls"
+    said = f"{most} took the most time: {nice_ns(most_ns)}{summed}, {_part(share)} of the time of all stalls"
     if other:
         same = "is the same event and " if right and same_event(most_ns, other_ns) else ""
         said += f"; {other} {same}took {nice_ns(other_ns) if other_ns is not None else 'less'}"

@@ -88,7 +88,17 @@ from jitter_workshop.report.blocks import (
     time,
 )
 from jitter_workshop.report.check_words import MARKS
-from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided_sentence
+from jitter_workshop.report.diagnosis_words import (
+    ACTS_NOT,
+    ACTS_ON,
+    UNDECIDED_TASKS,
+    came_most,
+    can_end,
+    label,
+    took,
+    took_most,
+    undecided_sentence,
+)
 from jitter_workshop.report.proof_words import (
     NO_ROUND,
     NOT_RESTORED,
@@ -627,6 +637,7 @@ def _stall(stall: ExplainedStall) -> StallLine:
 _WHO = "Who took most of the time that the first run lost?"
 _MOST_OFTEN = "Which cause came most often during the first run?"
 """The question about an emulated run, whose times mean nothing."""
+_ENDS = "Which causes of the stalls can the chapter's change end?"
 _READ = "a chapter to read: nothing is measured"
 
 
@@ -644,7 +655,7 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Subsection:
     if one.diagnosis is not None:
         blocks.append(_diagnosis(one.diagnosis))
     elif one.skipped:
-        asked = _MOST_OFTEN if one.emulated else _WHO
+        asked = _asked(one.asks, one.emulated)
         blocks.append(Facts((("Asked", asked), ("Named", "nothing: the question was skipped"))))
     if one.runs:
         runs = list(one.runs.items())[:_MOST_SLOTS]
@@ -674,26 +685,41 @@ def _guess(one: ReportedChapter) -> Facts:
     return Facts(tuple(rows))
 
 
+def _asked(asks: str, emulated: bool) -> str:
+    """Return the question of the diagnosis. ``asks``: as in ReportedDiagnosis. On an emulated machine the most frequent
+    cause takes the place of the one that took most time."""
+    return _ENDS if asks == "ends" else _MOST_OFTEN if emulated else _WHO
+
+
+def _what_ends(one: ReportedDiagnosis, chosen: str) -> str:
+    """Return sentences on an answer to the question which causes the chapter's change can end."""
+    share = one.chosen.ns / one.stalled_ns if one.stalled_ns else 0.0
+    acts = UNDECIDED_TASKS if one.right is None else ACTS_ON if one.right else ACTS_NOT
+    ends = can_end(one.ended_ns, one.stalled_ns, threads=one.threads) if one.source == "trace" else ""
+    return " ".join(filter(None, (took(chosen, one.chosen.ns, min(share, 1.0)), acts, ends)))
+
+
 def _diagnosis(one: ReportedDiagnosis) -> Facts:
-    """Return the question about the first run, the learner's answer, and what the evidence shows. The question is who
-    took most of the time that the run lost. For an emulated run, the question is which cause came most often."""
+    """Return the question about the first run, the learner's answer, and what the evidence shows."""
     chosen = label(one.chosen.kind, one.chosen.name)
-    took, emulated = one.chosen.ns or None, one.source == "emulated"
+    chosen_ns, emulated = one.chosen.ns or None, one.source == "emulated"
     if not one.source:
         said = "The evidence is no longer available."
+    elif one.asks == "ends":
+        said = _what_ends(one, chosen)
     elif one.most is None:
-        said = undecided_sentence(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
+        said = undecided_sentence(one.source, chosen, chosen_ns, one.right, one.unknown_ns, one.stalled_ns)
     else:
         most, other = label(one.most.kind, one.most.name), "" if one.most == one.chosen else chosen
         said = (
             came_most(most, other)
             if emulated
-            else took_most(most, one.most.ns, one.share, other, took, one.threads, right=one.right)
+            else took_most(most, one.most.ns, one.share, other, chosen_ns, one.threads, right=one.right)
         )
     named: Inline = chosen
     if one.right is not None:
         named = (chosen, " ", Span("badge", "right" if one.right else "wrong", "plain"))
-    asked = _MOST_OFTEN if emulated else _WHO
+    asked = _asked(one.asks, emulated)
     heads = {"trace": "The trace", "counters": "The counters", "emulated": "What was counted"}
     if one.recorded:
         heads = {"trace": "The recorded trace", "emulated": "The recorded counters"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.presenter.course import diagnosis as words
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
@@ -85,3 +87,17 @@ def test_counters_tell_the_needs_of_a_trace() -> None:
     assert "These counters grew during your first run." in text
     assert "Run the workshop as root" in text
     assert "other tasks on our CPU, 41 times" in text
+
+
+def test_on_a_recording_a_work_item_that_the_mask_moves_is_right() -> None:
+    opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    walk = opened.walk("workqueues")
+    walk.go("diagnose")
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    place = [one.id for one in seen.suspects].index("workqueue:flush_to_ldisc") + 1
+    text = " ".join(talk(opened, f"{place}|q", "workqueues").split())
+    assert words.ENDS in text
+    assert "no event (hypervisor" not in text
+    assert "✓ Right. Work flush_to_ldisc took" in text
+    assert "This change can end" in text

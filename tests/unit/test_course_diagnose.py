@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,31 @@ def test_the_step_needs_a_first_run(tmp_path: Path) -> None:
 def test_the_step_stands_between_measure_and_plan(tmp_path: Path) -> None:
     found = written(tmp_path, "lesson.toml", '"measure", "diagnose"', '"diagnose", "measure"')
     assert [said.partition(":")[0] for said in found] == ["steps must be in this order"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('asks = "ends"', 'asks = "end"', "unknown asks 'end'; did you mean 'ends'?"),
+        ('asks = "ends"', 'ask = "ends"', "unknown key 'ask'"),
+        ('changes = "placement"', 'changes = "nothing"', "this chapter changes nothing that could end a cause"),
+        ('"diagnose", ', "", "is about the step 'diagnose', which is not a step of this chapter"),
+    ],
+)
+def test_the_table_diagnosis_is_checked(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert any(said in one for one in written(tmp_path, "lesson.toml", old, new))
+
+
+PAGE_ASKS = {"most": r"Which cause is the largest\b", "ends": r"Which causes can [\w ]+ end\?"}
+
+
+@pytest.mark.parametrize("ident", sorted(ASKED | FURTHER))
+def test_the_page_asks_the_graded_question(ident: str) -> None:
+    chapter = load_course(builtin_course()).chapter(ident)
+    assert chapter is not None
+    before = chapter.pages["diagnose"].partition("```")[0]
+    found = {asks for asks, pattern in PAGE_ASKS.items() if re.search(pattern, before)}
+    assert found == {chapter.asks}
 
 
 @pytest.mark.parametrize("ident", sorted(ASKED | FURTHER))

@@ -43,6 +43,7 @@ from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
+from jitter_workshop.report.diagnosis_words import ACTS_ON
 from jitter_workshop.report.markdown import markdown_text
 from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.figures import KnownRun, figure_with_id
@@ -405,7 +406,7 @@ def test_line_by_line_an_emulated_machine_is_named_and_asked_about() -> None:
     for told in (
         "recorded, emulated: timer interrupts:",
         "That machine is emulated: times measured there mean nothing and are not shown.",
-        "Which of these causes came most often?",
+        "Which of them came most often?",
         "RECORDED, EMULATED COUNTS, A SECOND",
         "there are no curves to compare",
     ):
@@ -451,6 +452,25 @@ def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorks
     assert "**Measured**" not in text
 
 
+def test_a_report_has_the_question_of_the_causes_that_the_change_ends(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("workqueues")
+    walk.go("diagnose")
+    assert walk.diagnosis.read() is not None
+    walk.go("apply")
+    asked = "Which causes of the stalls can the chapter's change end?"
+    assert asked in markdown_text(build_report(subject_of(workshop)), {})
+    found = walk.diagnosis.answer("workqueue:flush_to_ldisc")
+    assert found.right is True
+    document = build_report(subject_of(workshop))
+    told = next(one.diagnosis for one in document.chapters if one.id == "workqueues")
+    assert told is not None
+    assert (told.asks, told.right) == ("ends", True)
+    assert 0 < told.ended_ns < told.stalled_ns
+    text = markdown_text(document, {}).replace("\\", "")
+    assert asked in text
+    assert f"{ACTS_ON} This change can end 27 ms of the 569 ms of stalls." in text
+
+
 def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,6 +484,6 @@ def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(
 
 def test_line_by_line_the_recorded_runs_are_told_and_asked_about() -> None:
     opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
-    said = " ".join(talk(opened, "|4||5|||||q", chapter="isolation").split())
+    said = " ".join(talk(opened, "|4||3|||||q", chapter="isolation").split())
     for told in ("recorded: p99.9999 is", "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
         assert told in said

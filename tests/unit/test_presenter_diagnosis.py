@@ -6,11 +6,19 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import ExplainedStall, Slice
-from jitter_workshop.presenter.course.diagnosis import one_stall, suspect_lines
+from jitter_workshop.presenter.course.diagnosis import (
+    diagnosis_page,
+    diagnosis_question,
+    judged_diagnosis,
+    one_stall,
+    suspect_lines,
+)
 from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.report.diagnosis_words import ACTS_ON
 
 
 @pytest.mark.parametrize(
@@ -41,3 +49,59 @@ def test_after_the_answer_the_largest_cause_comes_first() -> None:
 
     assert names(None) == ["bash", "python", "sh"], "the order must not show the answer"
     assert names(judge_diagnosis(seen, "task:sh")) == ["python", "sh", "bash"]
+
+
+COURSE = load_course(builtin_course())
+
+
+def of_workqueues(**changed: object) -> SeenCauses:
+    """Return the causes of five seconds in which the change acts on the work item alone."""
+    item = dataclasses.replace(suspect("workqueue", "flush_to_ldisc", 3_500, 54_000_000), acts=True)
+    causes = (suspect("task", "terminal", 570, 180_000_000), item)
+    seen = SeenCauses("r", "trace", causes, 4_000, 243_000_000, 0, seconds=5.0, wanted="ends")
+    return dataclasses.replace(seen, **changed)  # type: ignore[arg-type]
+
+
+def judged(seen: SeenCauses, ident: str) -> tuple[str, str]:
+    """Return the judgement of an answer in Workqueues, and the rows after it."""
+    found, chapter = judge_diagnosis(seen, ident), COURSE.chapter("workqueues")
+    assert found is not None
+    assert chapter is not None
+    rows = " ".join(written(suspect_lines(seen, -1, found, 100)).split())
+    return judged_diagnosis(found, seen, chapter, COURSE), rows
+
+
+def test_the_causes_that_the_change_ends_are_asked_judged_and_summed() -> None:
+    seen = of_workqueues()
+    assert diagnosis_question(seen).endswith("Which of them can this chapter's change end?")
+    assert "WHAT CAN THE CHANGE END?" in written(diagnosis_page(seen, -1, None, 100))
+    assert "↓" not in written(suspect_lines(seen, -1, None, 100)), "the sign would show the answer"
+    said, rows = judged(seen, "workqueue:flush_to_ldisc")
+    assert said.startswith("✓ Right. Work flush_to_ldisc took 54 ms, 22 % of the time of all stalls.")
+    assert said.endswith(ACTS_ON)
+    assert "✓ work flush_to_ldisc ↓" in rows
+    assert "can end 10.8 ms of the 48.6 ms of stalls a second." in rows
+    said, rows = judged(seen, "task:terminal")
+    assert said.startswith("✗ Not this one. Task terminal took 180 ms, 74 %")
+    assert said.endswith("The change of this chapter does not act on this cause. The chapter 'Isolation' treats it.")
+    assert "✗ task terminal" in rows
+    assert "✓ work flush_to_ldisc ↓" in rows
+
+
+def test_a_list_whose_largest_is_asked_for_marks_the_causes_that_the_change_ends() -> None:
+    said, rows = judged(of_workqueues(wanted="most"), "task:terminal")
+    assert said.startswith("✓ Right. Task terminal took the most time")
+    assert "work flush_to_ldisc ↓" in rows
+    assert "✓ work" not in rows
+    assert "can end" in rows
+
+
+def test_without_a_trace_the_rows_are_marked_without_a_time() -> None:
+    _, rows = judged(of_workqueues(source="counters"), "workqueue:flush_to_ldisc")
+    assert "work flush_to_ldisc ↓" in rows
+    assert "can end" not in rows
+
+
+@pytest.mark.parametrize(("seconds", "threads", "told"), [(0.0, 1, "54 ms of the 243 ms"), (5.0, 2, "over 2 threads")])
+def test_the_time_that_the_change_can_end_names_its_basis(seconds: float, threads: int, told: str) -> None:
+    assert told in judged(of_workqueues(seconds=seconds, threads=threads), "task:terminal")[1]

@@ -1,5 +1,5 @@
-"""Ask the learner what took the lost time ("who took it?"), and store the answer. The question comes between a
-chapter's first run and its change."""
+"""Ask the learner about the causes of the lost time, and store the answer. The question comes between a chapter's
+first run and its change."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import itertools
 
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.flow.attribution import ExplainProgress, unheard
+from jitter_workshop.flow.chapters.asked_causes import asked_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.suspects import judge_diagnosis, of_counters, of_trace, suspect
-from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.course import Chapter, DiagnosisAsks, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.host import EMULATED
@@ -56,7 +57,7 @@ class ChapterDiagnosis:
 
     @property
     def open(self) -> bool:
-        """Return True if the chapter has a run for the question "who took it?"."""
+        """Return True if the chapter has a run whose causes can be asked about."""
         return (self._recorded() if self._host.rehearsed else self._run()) is not None
 
     @property
@@ -98,7 +99,7 @@ class ChapterDiagnosis:
         """Return the causes in a run; None if the run has a trace, and no report on it is stored. No report is computed
         here."""
         if not self._context.handle.has_trace(run.id):
-            return _marked(of_counters(run, figure=self._figure), run)
+            return _marked(self._asked(of_counters(run, figure=self._figure)), run)
         report = self._context.runs.known_causes(run)
         return None if report is None else _marked(self._of_trace(report, run), run)
 
@@ -113,19 +114,14 @@ class ChapterDiagnosis:
             else:
                 if isinstance(report, EvidenceReport):
                     return self._of_trace(report, run)
-        return of_counters(run, why, self._figure)
+        return self._asked(of_counters(run, why, self._figure))
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
-        """Return the causes of a traced run from which the learner chooses an answer. No setting can shorten time
-        without a kernel event. In a guest, this time is nearly always the largest part. So if the chapter changes
-        something, this time is not among the causes. It is returned as ``unnamed_ns``.
-        """
-        seen = dataclasses.replace(of_trace(report, run.noise, self._figure), threads=max(len(run.threads), 1))
-        named = tuple(one for one in seen.suspects if one.kind != "no_event")
-        if self._chapter.changes == "nothing" or not named:
-            return seen
-        unnamed_ns = sum(one.total_ns or 0 for one in seen.suspects if one.kind == "no_event")
-        return dataclasses.replace(seen, suspects=named, unnamed_ns=unnamed_ns)
+        seen = of_trace(report, run.noise, self._figure)
+        return self._asked(dataclasses.replace(seen, threads=max(len(run.threads), 1)))
+
+    def _asked(self, seen: SeenCauses) -> SeenCauses:
+        return asked_causes(seen, self._chapter)
 
     def answer(self, ident: str) -> Diagnosed:
         """Judge an answer, and store it in the chapter's progress. Raise UsageError for a cause that is not in the
@@ -165,6 +161,12 @@ class ChapterDiagnosis:
         if asked is not None and not self._answers(asked):
             self._context.save_progress(self._chapter.id, dataclasses.replace(progress, skipped=asked))
 
+    @property
+    def question(self) -> DiagnosisAsks:
+        """Return what is asked about the first run. If its causes were not read yet, return what the chapter asks."""
+        seen = self.ready
+        return self._chapter.asks if seen is None else seen.asks
+
     def _answers(self, run_id: str) -> bool:
         """Return True if the learner's answer is about this run."""
         kept = self._context.progress(self._chapter.id).diagnosis
@@ -196,7 +198,8 @@ class ChapterDiagnosis:
     def _recorded(self) -> SeenCauses | None:
         """Return the causes of the recorded first run; None if none were recorded."""
         entry = self._host.recorded
-        return None if entry is None else entry.runs["measure"].seen
+        seen = None if entry is None else entry.runs["measure"].seen
+        return None if seen is None else self._asked(seen)
 
     def _made(self, run: Run) -> int:
         """Return how many times the learner made this run in succession: with its label and its workload, the last time
@@ -217,4 +220,4 @@ def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
         return seen
     suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)
     marked = dataclasses.replace(seen, source="emulated", suspects=suspects, stall=None)
-    return dataclasses.replace(marked, stalls=0, stalled_ns=0, unknown_ns=0)
+    return dataclasses.replace(marked, stalls=0, stalled_ns=0, unknown_ns=0, unnamed_ns=0)

@@ -41,6 +41,7 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, MOST_ENTRIES, NAME, REASON, WORD
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.paths import assets
+from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
 from jitter_workshop.stats.curve import curve_from_percentiles
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure_with_id
@@ -215,6 +216,7 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
     begins = entry.get("transit_from")
     _expect(begins is None or (begins == READY and run.workload == "ring"), f'{slot}: unknown "transit_from"')
     seen = _seen(slot, entry["seen"], source) if "seen" in entry else None
+    seen = dataclasses.replace(seen, seconds=run.duration_s) if seen is not None else None
     return dataclasses.replace(run, values=values, seen=seen, transit_from=begins)
 
 
@@ -289,9 +291,9 @@ def _causes(slot: str, entry: dict[str, Any]) -> list[Any]:
 
 
 def _listed(slot: str, found: list[Suspect]) -> tuple[Suspect, ...]:
-    """Return the causes in the alphabetical order of their labels."""
+    """Return the causes in the alphabetical order of their labels. The tasks without a name come last."""
     _expect(len({one.id for one in found}) == len(found), f'{slot}: "seen" has a cause twice')
-    return tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
+    return tuple(sorted(found, key=lambda one: (one.name == ANOTHER_TASK, one.label.casefold(), one.id)))
 
 
 def _cause(where: str, entry: Any, stalls: int) -> Suspect:

@@ -1,4 +1,4 @@
-"""List the causes that were seen in a run, and judge which cause took most time. Every function is pure.
+"""List the causes that were seen in a run, and judge an answer about these causes. Every function is pure.
 
 A trace shows the time of each cause. Counters show only two times: the time that other tasks took (the scheduler's run
 delay), and the time that the hypervisor took (steal). All other counters are numbers of events, and no time is
@@ -20,6 +20,7 @@ from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import ID, MOST_SENTENCES, NAME, SENTENCE, WORD, called, clean
+from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.diagnosis_words import NEAR, STEAL, TASKS, TICK, label
 
 MOST = 9
@@ -124,6 +125,7 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
         unknown_ns=unknown,
         notes=tuple(_frequencies(report)),
         stall=_readable(report),
+        seconds=report.measured_ns / 1e9,
         most=most,
     )
 
@@ -377,14 +379,11 @@ def judge_diagnosis(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judgement on the learner's answer, the cause with the id ``ident``.
 
     Return None if this cause is not in the list. The weight of a cause is its time or, on an emulated machine, its
-    number of events. An answer is right in two cases:
+    number of events. ``Diagnosed.right`` is the result of :func:`is_right`.
 
-    - Its weight is at least NEAR times the largest weight.
-    - The largest cause is a call (an interrupt from another CPU) that woke the task of the answer.
-
-    Some time of the run may have no known cause. If this time is longer than that of the largest cause, no answer is
-    right. An answer is then wrong if the run has no trace and the answer's time is known. All other answers are neither
-    right nor wrong.
+    Some time of the run may have no known cause. If this time is longer than that of the largest cause, the largest
+    cause is not known. If the question is which cause took most time, no answer is then right. An answer is then wrong
+    if the run has no trace and the answer's time is known. All other answers are neither right nor wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -395,20 +394,39 @@ def judge_diagnosis(seen: SeenCauses, ident: str) -> Diagnosed | None:
     if seen.unknown_ns > largest:
         # By counters, the unknown time is that of causes without a time: one with a time cannot be the largest.
         wrong = seen.source == "counters" and chosen.total_ns is not None
-        return Diagnosed(chosen, False if wrong else None, None, 0.0)
+        undecided = False if wrong else None
+        return Diagnosed(chosen, is_right(seen, chosen, None) if seen.asks == "ends" else undecided, None, 0.0)
     share = largest / seen.stalled_ns if seen.stalled_ns else 0.0
-    return Diagnosed(chosen, most is None or is_right(seen, chosen, most), most, min(share, 1.0))
+    return Diagnosed(chosen, is_right(seen, chosen, most), most, min(share, 1.0))
 
 
-def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if the cause ``one`` is a right answer.
+def is_right(seen: SeenCauses, one: Suspect, most: Suspect | None) -> bool | None:
+    """Return True if the cause ``one`` is a right answer, None if the evidence cannot decide.
 
-    ``most``: the cause with the largest weight. The answer is right in two cases:
+    ``most``: the cause with the largest weight, None if it is not known. If the question is which cause took most time,
+    the answer is right in three cases:
 
+    - ``most`` is not known.
     - The weight of ``one`` is near the weight of ``most``.
     - ``most`` is a call (an interrupt from another CPU), and this call woke ``one``.
+
+    If the question is which causes the chapter's change can end, each cause on which it acts is right. Counters do not
+    tell which tasks the cause TASKS includes, so this cause is undecided if the change does not act on it.
+
+    Tasks that a recording does not name are a right answer only if no other cause has nearly their weight.
     """
-    return is_near(seen, one, most) or (one.woken and is_call(most))
+    if is_unnamed(seen, one):
+        if one == most and not any(is_near(seen, other, one) for other in seen.suspects if other != one):
+            return True if seen.asks == "most" else one.acts
+        return None if seen.asks == "ends" and one.acts else False
+    if seen.asks == "ends":
+        return one.acts or (None if one.kind == TASKS else False)
+    return most is None or is_near(seen, one, most) or (one.woken and is_call(most))
+
+
+def is_unnamed(seen: SeenCauses, one: Suspect) -> bool:
+    """Return True if a cause of a recorded run stands for all tasks that the recording does not name."""
+    return bool(seen.recorded) and one.kind == "task" and one.name == ANOTHER_TASK
 
 
 def is_near(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:

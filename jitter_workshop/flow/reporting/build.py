@@ -211,6 +211,7 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
         measures=chapter.measures,
         skipped=walk.diagnosis.skipped,
         emulated=walk.runs.emulated if first is None else first.mark == EMULATED,
+        asks=walk.diagnosis.question,
     )
 
 
@@ -224,7 +225,7 @@ def _diagnosis(walk: ChapterWalk) -> ReportedDiagnosis | None:
     if seen is None or judged is None:
         # The trace was removed, or its causes are listed in another way since: the answer stays as it was kept.
         kind, _, name = kept.choice.partition(":")
-        return ReportedDiagnosis(kept.run, "", Part(kind, name, 0), kept.right, None, 0.0, 0, 0)
+        return ReportedDiagnosis(kept.run, "", Part(kind, name, 0), kept.right, None, 0.0, 0, 0, asks=walk.chapter.asks)
     chosen, most = judged.chosen, judged.most
     return ReportedDiagnosis(
         run=kept.run,
@@ -237,6 +238,8 @@ def _diagnosis(walk: ChapterWalk) -> ReportedDiagnosis | None:
         unknown_ns=seen.unknown_ns,
         recorded=seen.recorded,
         threads=seen.threads,
+        asks=seen.asks,
+        ended_ns=seen.ended_ns,
     )
 
 

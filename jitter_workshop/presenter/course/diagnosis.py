@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
 from jitter_workshop.flow.chapters.levers import reach_of_course
 from jitter_workshop.flow.chapters.path import step_after
-from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, is_call, is_near, is_right, woken_by
+from jitter_workshop.flow.chapters.suspects import (
+    CALLS,
+    LEAST_PIECE,
+    is_call,
+    is_near,
+    is_right,
+    is_unnamed,
+    woken_by,
+)
 from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.model.course import Chapter, Course, StepName
+from jitter_workshop.model.course import Chapter, Course, DiagnosisAsks, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
@@ -17,33 +27,48 @@ from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_se
 from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
-from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, TASKS, came_most, took_most, undecided_sentence
+from jitter_workshop.report.diagnosis_words import (
+    ACTS_NOT,
+    ACTS_ON,
+    ACTS_SIGN,
+    NEAR,
+    OWN_SIGN,
+    TASKS,
+    UNDECIDED_TASKS,
+    came_most,
+    can_end,
+    took,
+    took_most,
+    undecided_sentence,
+)
 from jitter_workshop.stats.scale import nice_ns
 
-QUESTION = "Who took it?"
+TITLES: dict[DiagnosisAsks, str] = {"most": "Who took it?", "ends": "What can the change end?"}
+"""The title above the causes, for each question."""
 READING = "Reading the evidence of the first run…"
 NOT_RECORDED = "Nothing was measured here, so there is no run to explain. Read the worked example instead."
 CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone skips the question."
 SKIP = "skip it"
 """The words for the key Enter while no cause is chosen."""
-SKIPPED = "You skipped the question 'who took it?', which is noted. To answer it, go back with b."
-_TRACED = "The kernel's trace shows these causes in the stalls of your first run{}. Which of them took most time?"
+SKIPPED = "You skipped the question about the causes, which is noted. To answer it, go back with b."
+_MOST_TIME, _MOST_OFTEN = "Which of them took most time?", "Which of them came most often?"
+ENDS = "Which of them can this chapter's change end?"
+_NONE_ENDS = "This chapter's change acts on none of them, so the question is another one."
+_TRACED = "The kernel's trace shows these causes in the stalls of your first run{}."
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of the first run on another machine"
 _EMULATED = (
     "recorded, not measured here: these counters grew during a first run on an emulated machine, where times mean "
     "nothing"
 )
-_EMULATED_HERE = (
-    "This machine is emulated, so no time is shown. These causes were seen in your first run{}. Which of them came "
-    "most often?"
-)
-_COUNTED = "These counters grew during your first run{}. Which cause took most time?"
+_EMULATED_HERE = "This machine is emulated, so no time is shown. These causes were seen in your first run{}."
+_COUNTED = "These counters grew during your first run{}."
 _NEEDS = (
     "This run has only counters, because a trace needs root's rights. Run the workshop as root to see the time of each "
     "cause."
 )
 NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
+ACTS = "this chapter's change acts on this cause"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
 _STARTS = "the stall begins"
@@ -72,20 +97,29 @@ _ASKED = (
 def diagnosis_question(seen: SeenCauses) -> str:
     """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
     with the reason."""
-    if not seen.quiet and seen.emulated and not seen.recorded:
-        return _EMULATED_HERE.format(_which(seen))
-    if not seen.quiet and seen.emulated:
-        return (
-            f"{cleaned_sentence(f'{_EMULATED} ({clean(seen.recorded, LINE)})')} Which of these causes came most often?"
-        )
-    if not seen.quiet and seen.recorded:
-        return f"{cleaned_sentence(f'{_ON_RECORD} ({clean(seen.recorded, LINE)})')} Which of them took most time?"
     if not seen.quiet:
-        asked = _TRACED if seen.source == "trace" else _COUNTED
-        return f"{asked.format(_which(seen))}{_unnamed(seen) if seen.source == 'trace' else ''}"
+        return f"{_evidence(seen)} {_asked(seen)}{_unnamed(seen)}"
     if not seen.stalls:
         return "No stall was seen in your first run, so there is no cause to name. Go on."
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
+
+
+def _evidence(seen: SeenCauses) -> str:
+    """Return a sentence that says where the causes were seen."""
+    if seen.recorded:
+        where = _EMULATED if seen.emulated else _ON_RECORD
+        return cleaned_sentence(f"{where} ({clean(seen.recorded, LINE)})")
+    where = _EMULATED_HERE if seen.emulated else _TRACED if seen.source == "trace" else _COUNTED
+    return where.format(_which(seen))
+
+
+def _asked(seen: SeenCauses) -> str:
+    """Return the question alone. If the chapter's change acts on none of the causes, say first that another question is
+    asked."""
+    if seen.asks == "ends":
+        return ENDS
+    most = _MOST_OFTEN if seen.emulated else _MOST_TIME
+    return f"{_NONE_ENDS} {most}" if seen.wanted == "ends" else most
 
 
 def skipped_sentence(walk: ChapterWalk, step: StepName) -> str:
@@ -121,8 +155,10 @@ def without_trace(seen: SeenCauses) -> str:
 
 def cause(one: Suspect, told: bool) -> str:
     """Return a cause's label for the list. ``told``: True after the learner's answer. Then a cause that the chapter's
-    own load made has OWN_SIGN; before the answer, the sign would show the solution."""
-    return f"{one.label} {OWN_SIGN}" if told and one.own_load else one.label
+    own load made has OWN_SIGN, and one on which its change acts has ACTS_SIGN; before the answer, the signs would show
+    the solution."""
+    signs = ((OWN_SIGN, one.own_load), (ACTS_SIGN, one.acts))
+    return " ".join([one.label, *(sign for sign, has in signs if told and has)])
 
 
 def _signed(seen: SeenCauses) -> str:
@@ -130,6 +166,15 @@ def _signed(seen: SeenCauses) -> str:
     own = [one for one in seen.suspects if one.own_load]
     among = " is among them" if any(one.kind == TASKS for one in own) else ""
     return f"{OWN_SIGN} {OWN_LOAD}{among}" if own else ""
+
+
+def _acted(seen: SeenCauses) -> str:
+    """Return the meaning of ACTS_SIGN in the list of causes, and the time that the change can end. Return "" if no
+    cause has the sign. Counters do not show this time."""
+    if not any(one.acts for one in seen.suspects):
+        return ""
+    ends = can_end(seen.ended_ns, seen.stalled_ns, seen.seconds, seen.threads) if seen.source == "trace" else ""
+    return f"{ACTS_SIGN} {ACTS}{f'. {ends}' if ends else ''}"
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
@@ -144,12 +189,12 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
-    events. After the answer, each row also has the cause's time, and the largest cause comes first; before it, the
-    order is that of the labels, because the order of the times would show the solution. On an emulated machine, the
-    question is which cause came most often. So the rows have no time, and show the number only after the answer.
+    events. After the answer, each row also has the cause's time, and the largest cause comes first. Before the answer,
+    the order is that of the labels, because the order of the times would show the solution. Tasks that a recording does
+    not name are always last. On an emulated machine the rows have no time, and show the number only after the answer.
     ``cursor``: the index of the row under the cursor, -1 for none."""
     told = answered is not None
-    listed = sorted(seen.suspects, key=lambda one: (-seen.weight(one), -(one.count or 0))) if told else seen.suspects
+    listed = sorted(seen.suspects, key=partial(_place, seen)) if told else seen.suspects
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = (
         "cause",
@@ -176,18 +221,23 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
-    if told and (signed := _signed(seen)):
+    for signed in filter(None, (_signed(seen), _acted(seen)) if told else ()):
         lines += wrap(signed, width, " " * _LEAD, style="dim")
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines
 
 
+def _place(seen: SeenCauses, one: Suspect) -> tuple[bool, int, int]:
+    """Return the key by which the causes are sorted after the answer."""
+    return is_unnamed(seen, one), -seen.weight(one), -(one.count or 0)
+
+
 def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     """Return a sentence that says why several causes are right answers. Return "" if fewer than two causes are marked
-    with ✓."""
+    with ✓, or if the question is what the chapter's change can end: ACTS_SIGN then says why."""
     right = [one for one in seen.suspects if _row_sign(seen, one, answered) == "✓"]
-    if len(right) < 2 or answered is None or answered.most is None:
+    if len(right) < 2 or answered is None or answered.most is None or seen.asks == "ends":
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
         why = "it is the largest cause, its time is near that of the largest, or it is the same event"
@@ -204,7 +254,7 @@ def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str
     """Return ✓ for a cause that is a right answer, ✗ for a wrong answer that was given, and a blank for all others."""
     if answered is None:
         return " "
-    if answered.most is not None and is_right(seen, one, answered.most):
+    if (answered.most is not None or seen.asks == "ends") and is_right(seen, one, answered.most):
         return "✓"
     return "✗" if answered.chosen == one and answered.right is False else " "
 
@@ -215,8 +265,13 @@ def _time(one: Suspect) -> str:
 
 def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
     """Return two sentences on the causes of a run. The first names the largest cause with its time. The second says
-    whether the chapter's change acts on this cause. If the largest cause is not known, the sentences say so."""
+    whether the chapter's change acts on this cause. If the largest cause is not known, the sentences say so. If the
+    question is what the chapter's change can end, both sentences are about the learner's answer."""
     most, chosen = found.most, found.chosen
+    if seen.asks == "ends":
+        share = (chosen.total_ns or 0) / seen.stalled_ns if seen.stalled_ns else 0.0
+        acts = _with_woken(chosen, seen, chapter, course) or means(chosen, chapter, course)
+        return took(chosen.label, chosen.total_ns, min(share, 1.0)), UNDECIDED_TASKS if found.right is None else acts
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
         said = undecided_sentence(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
@@ -250,7 +305,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     how, title = reach_of_course(most, chapter, course)
     title = clean(title, ID)
     if how == "this":
-        return "The change of this chapter acts on this cause."
+        return ACTS_ON
     if how == "explained":
         but = "" if chapter.changes == "nothing" else " The change that it makes does not act on it."
         return f"This chapter explains what helps against this cause.{but}"
@@ -259,7 +314,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     if how == "another":
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."
-        return f"The change of this chapter does not act on this cause. The chapter '{title}' treats it."
+        return f"{ACTS_NOT} The chapter '{title}' treats it."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
@@ -272,16 +327,19 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
 def judged_opening(found: Diagnosed, seen: SeenCauses) -> str:
     """Return the sentence before a judged answer. An answer that is right although its cause took less time than the
     largest gets a sentence with the reason."""
-    if found.right and found.most is not None and not is_near(seen, found.chosen, found.most):
+    same = seen.asks == "most" and found.right and found.most is not None
+    if same and found.most is not None and not is_near(seen, found.chosen, found.most):
         return "✓ Counts as right: it is not the largest cause, but the same event. "
     return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[found.right]
 
 
 def judged_diagnosis(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences that judge the learner's answer. They say whether the answer is right, what the largest cause
-    is, and which change acts on this cause. If the evidence is recorded, the last sentence says so."""
+    is, and which change acts on this cause. If the question is what the change can end, they are about the answer. If
+    the evidence is recorded, the last sentence says so."""
     first, second = largest_cause_sentences(found, seen, chapter, course)
-    return f"{judged_opening(found, seen)}{cleaned_sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+    said = (cleaned_sentence(first) if first else "", second, NOT_HERE if seen.recorded else "")
+    return f"{judged_opening(found, seen)}{' '.join(filter(None, said))}"
 
 
 def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
@@ -289,7 +347,7 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     After the answer, the page also has the notes on the run."""
     marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
     marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
-    found: Lines = [small_title(f"{QUESTION.upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
+    found: Lines = [small_title(f"{TITLES[seen.asks].upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found.append(Text())

@@ -1,4 +1,4 @@
-"""Show the step ``diagnose``, at which the learner names the largest cause of delay.
+"""Show the step ``diagnose``, at which the learner names a cause of delay.
 
 The trace of the first run decides if the learner's answer is right.
 """
@@ -21,7 +21,7 @@ from jitter_workshop.tui.widgets.sheet import Pane
 
 
 class Diagnose(Step):
-    """Show the causes of the first run's stalls, for the learner to choose the largest.
+    """Show the causes of the first run's stalls, for the learner to choose one.
 
     A thread reads the run's trace, because a long trace takes seconds.
     """
