@@ -390,7 +390,8 @@ def _compared(
     notes.append(_LEFT_OUT[found.left_out])
     if found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title:
         notes.append(against_each_other(runs))
-    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not few:
+    due = nearest is not None and by_the_due_time(nearest)
+    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not (few or due):
         notes.append(left_out(runs, judged))
     below = [Text(one, "text") for one in (*notes, smaller) if one]
     if with_them:
@@ -482,8 +483,10 @@ def by_the_due_time(effect: Effect) -> bool:
 
 def _may_come_from(cause: CauseTime) -> str:
     """Return a sentence on a cause that explains an effect, and that the chapter's change is not made to reduce."""
-    own = ", this chapter's own load" if cause.own_load else ", which this change does not reduce"
-    return f"It may come from {cause.label}{own}: {' → '.join(_both(cause))} of each second."
+    took = " → ".join(_both(cause))
+    if cause.own_load:
+        return f"It may come from {cause.label}, this chapter's own load: {took} of each second."
+    return f"It may come from {cause.label}: {took} of each second. This change does not act on it."
 
 
 def _of_causes(found: Effects, told: CauseTime | None) -> list[Text]:
@@ -602,7 +605,11 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     if relation == "strayed":
         told = f" So neither run is better or worse. {_largest_difference(shown, found)}" if shown is not None else ""
         return Text.assemble((found.strayed, "bold accent"), (told, "text"))
-    if relation == "hunted":
+    risen = (e for e in found.differences if e.direction == "worse" and e.factor >= MOVED and not e.one_event)
+    if relation == "hunted" and (most := next(risen, None)) is not None:
+        # A noise only adds: what fell beside it is other work of the first run.
+        shown = most
+    elif relation == "hunted":
         stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
         if stalls is None and found.stalled is not None and (shown is None or shown.one_event or shown.factor < MOVED):
             stalls = found.stalled if found.stalled.factor >= MOVED else None

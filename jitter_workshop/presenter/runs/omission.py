@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.model.text import capital
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -55,7 +56,7 @@ def left_out(runs: Sequence[KnownRun], name: str) -> str:
     known = [one for one in found if one is not None]
     if not known:
         return ""
-    unsent = " and ".join(unsent_told(share) for share, _ in known)
+    unsent = capital(" and ".join(dict.fromkeys(unsent_told(share) for share, _ in known)))
     waits = " and ".join(nice_ns(value) for _, value in known)
     which = ""
     if len(runs) > 1:

@@ -38,6 +38,8 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _COLUMN = 8
+_LEAST_NAME = 10
+"""The least width of the column with the names of runs, if a name has no line of its own."""
 _LEAST_CHAPTER = 5
 """The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
 MOST_DRAWN = 6
@@ -196,7 +198,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             return
         # Runs of one workload are judged by one percentile; each further percentile has a column of its own.
         tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
-        name_width = max(width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN), 10)
+        rest = width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN)
+        name_width = max(rest, len("RUN") if self.huge else _LEAST_NAME)
         longest = max(len(self._named(run)) for run in self._runs)
         # A list beside the chart is narrow and high: a name that does not fit has a line of its own.
         self._row_height = 2 if self.huge and longest > name_width else 1
