@@ -30,7 +30,7 @@ from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import RunSpec, busy_threads, clock_seconds
 from jitter_workshop.stats.figures import INTENDED
-from jitter_workshop.stats.omission import LEAST_SENT
+from jitter_workshop.stats.omission import waits_are_needed
 
 M = TypeVar("M")
 
@@ -292,8 +292,8 @@ class RunController:
             curve = main.curve("this run")
             due = self.gathered.merged.get(INTENDED)
             on_schedule = self.spec.pacing == "schedule"
-            few = due is not None and curve.count < LEAST_SENT * due.total
-            due_curve = due.curve("this run") if due is not None and (on_schedule or few) else None
+            due_curve = due.curve("this run") if due is not None else None
+            needed = due_curve is not None and not on_schedule and waits_are_needed(curve, due_curve)
             now = Progress(
                 headline,
                 count,
@@ -302,7 +302,7 @@ class RunController:
                 left_s,
                 self.spec.threshold_ns,
                 due=due_curve if on_schedule else None,
-                with_waits=due_curve if few else None,
+                with_waits=due_curve if needed else None,
             )
             self.observer.block_done(now)
             if not self._finished:

@@ -16,10 +16,13 @@ from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure_with_id, moved, ratio, titled
 from jitter_workshop.stats.omission import (
     BY_MESSAGE,
+    WITH_WAITS,
     WITHOUT_WAITS,
     compared_latency,
     sent_share,
     share_told,
+    told_with_waits,
+    view_with_waits,
 )
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_told
@@ -324,8 +327,10 @@ def _sentence(text: str) -> str:
 
 
 def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
-    run, guessed = seen.run, guess.value_ns
+    waits, guessed = told_with_waits([seen]), guess.value_ns
+    run = view_with_waits(seen.run) if waits else seen.run
     percentile = task.percentile or "99.9"
+    called = f"p{percentile}{WITH_WAITS if waits else ''}"
     measured = run.percentile(percentile)
     if guessed is None or guessed <= 0:
         return GuessOutcome("You marked no value.", None, "", None, measured)
@@ -333,11 +338,11 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return GuessOutcome(text, None, "", guessed, None)
-    if (share := sent_share(seen)) is not None:
+    if not waits and (share := sent_share(seen)) is not None:
         return GuessOutcome(f"{_NOT_JUDGED}{_sent_told(share)} {_LEFT_OUT}", None, "", guessed, None)
-    near, words = judge_value(guessed, measured, f"p{percentile}")
+    near, words = judge_value(guessed, measured, called)
     few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
-    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run measured {few}{nice_ns(measured)}. {words}"
+    text = f"You marked {nice_ns(guessed)} at {called}; the run measured {few}{nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"

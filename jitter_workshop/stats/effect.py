@@ -135,8 +135,9 @@ def effects_of_change(
             missed=missed,
         )
 
-    if lead is None:
-        return told(None, None)
+    if lead is None or due:
+        # Of a chapter that judges by the due time, other latencies are of another clock.
+        return told(lead, None)
     against = _largest(e for e in moved if e.direction != lead.direction)
     sure = against is not None and not against.doubtful
     if lead.direction == "better" and not sure:
@@ -144,7 +145,7 @@ def effects_of_change(
         loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= MOVED and e.name != lead.name)
         if loss is not None:
             return told(lead, dataclasses.replace(loss, in_no_more_time=loss.name not in longer))
-    if lead.direction == "better" and against is not None and sure and not due and against.factor > lead.factor:
+    if lead.direction == "better" and against is not None and sure and against.factor > lead.factor:
         return told(against, lead)
     return told(lead, against)
 

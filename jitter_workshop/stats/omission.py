@@ -10,7 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
+from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun, percentile_reader
 
 LEAST_SENT = 0.9
@@ -24,7 +26,9 @@ WITH_WAITS = " with the waits"
 """The words after the title of a latency that has the waits for a stopped thread."""
 WITHOUT_WAITS = frozenset(LATENCIES)
 """The ids of the latencies that leave out the waits for a stopped thread."""
-_CHANGED_BY_WAITS = 1.5
+JUDGED = "99.9"
+"""The percentile of the ring that tells if the waits matter."""
+CHANGED_BY_WAITS = 1.5
 """The least factor between a percentile with the waits and without them from which both are told."""
 
 
@@ -53,12 +57,6 @@ def share_told(share: float) -> str:
     return f"{min(round(100 * share), 89)} %" if share >= 0.01 else "less than 1 %"
 
 
-def unsent_told(share: float) -> str:
-    """Return the share of the messages that were not sent in words: ``2 %`` or ``less than 1 %``. ``share``: the share
-    that was sent."""
-    return f"{round(100 * (1 - share))} %" if share <= 0.99 else "less than 1 %"
-
-
 def with_waits(one: Figure) -> Figure:
     """Return a latency's figure with the waits that the curve leaves out.
 
@@ -76,34 +74,38 @@ def view_with_waits(run: Run) -> Run:
     return dataclasses.replace(run, histograms=histograms, blocks=())
 
 
+def needs_waits(seen: KnownRun) -> bool:
+    """Return True if the latencies of a run are too short without the waits: it sent few of its planned messages, or
+    the waits change the percentile JUDGED by the factor CHANGED_BY_WAITS or more."""
+    share, one = _share(seen), FIGURES[JUDGED]
+    if share is None or share < LEAST_SENT:
+        return share is not None
+    value, waits = one.of(seen), with_waits(one).of(seen)
+    return value is not None and waits is not None and waits >= CHANGED_BY_WAITS * value
+
+
+def waits_are_needed(curve: PercentileCurve, with_them: PercentileCurve) -> bool:
+    """Return True if an unfinished run needs the waits, as :func:`needs_waits` says of a finished one. ``curve``,
+    ``with_them``: its curves so far, without and with the waits."""
+    if curve.count < LEAST_SENT * with_them.count:
+        return True
+    value, waits = (curve_value_at(one, float(JUDGED)) for one in (curve, with_them))
+    return value is not None and waits is not None and waits >= CHANGED_BY_WAITS * value
+
+
 def told_with_waits(runs: Sequence[KnownRun]) -> bool:
-    """Return True if latencies of ``runs`` are told with the waits: one of them sent few of its planned messages, and
-    all of them have the waits."""
-    return any(sent_share(seen) is not None for seen in runs) and all(INTENDED in s.run.histograms for s in runs)
+    """Return True if latencies of ``runs`` are told with the waits: one of them needs the waits, and all have them."""
+    return any(map(needs_waits, runs)) and all(INTENDED in seen.run.histograms for seen in runs)
 
 
 def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:
     """Return the figure by which two runs are compared in place of ``one``.
 
-    If one of the runs sent few of its planned messages, a latency is compared with the waits. Return None if a run does
-    not have the latency with the waits: without them, the run looks better than it was. All other figures are compared
-    as they are.
+    If one of the runs needs the waits (:func:`needs_waits`), a latency is compared with the waits. Return None if a run
+    does not have the latency with the waits: without them, the run looks better than it was. All other figures are
+    compared as they are.
     """
-    if one.id not in WITHOUT_WAITS or (sent_share(before) is None and sent_share(after) is None):
+    if one.id not in WITHOUT_WAITS or not (needs_waits(before) or needs_waits(after)):
         return one
     waits = with_waits(one)
     return waits if None not in (waits.of(before), waits.of(after)) else None
-
-
-def hidden_waits(seen: KnownRun, name: str) -> tuple[float, float] | None:
-    """Return what a latency of a run leaves out: the share of the planned messages that was sent, and the latency with
-    the waits, in ns. Return None if the waits change the latency by less than the factor _CHANGED_BY_WAITS, or if the
-    run has no such waits. ``name``: the figure's id.
-    """
-    share = _share(seen)
-    if share is None or name not in WITHOUT_WAITS:
-        return None
-    value, waits = FIGURES[name].of(seen), with_waits(FIGURES[name]).of(seen)
-    if value is None or waits is None or waits < _CHANGED_BY_WAITS * value:
-        return None
-    return share, waits

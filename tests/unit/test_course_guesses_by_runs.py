@@ -245,6 +245,23 @@ def stopped(seen: KnownRun) -> KnownRun:
     return KnownRun(replace(seen.run, stalls=replace(seen.run.stalls, stolen_ns_per_second=0.9e9)))
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_mark_is_judged_by_the_latency_with_the_waits_if_few_messages_were_sent(known: bool) -> None:
+    made = stopped(run(1)).run
+    main = made.histograms[made.main_histogram]
+    short, long = (replace(main, percentiles={**main.percentiles, "99.9": ns}) for ns in (100, 50_000_000))
+    found = {made.main_histogram: short, **({INTENDED: long} if known else {})}
+    task = replace(VALUE, kind="mark", by=None, percentile="99.9")
+    judged = outcome(task, Guess(value_ns=60_000_000), KnownRun(replace(made, histograms=found)))
+    assert judged is not None
+    if known:
+        assert (judged.near, judged.measured_ns) == (True, 50_000_000)
+        assert "at p99.9 with the waits; the run measured" in judged.text
+    else:
+        assert judged.near is None
+        assert "leaves out the waits" in judged.text
+
+
 @pytest.mark.parametrize(
     ("first_stopped", "before", "after", "judged"),
     [

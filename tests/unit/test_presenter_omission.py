@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.runs.omission import few_sent, left_out, warning
+from jitter_workshop.presenter.runs.omission import few_sent, warning
 from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
@@ -43,16 +43,6 @@ def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -
     assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "bold text"}
     assert warning((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
     assert warning((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
-
-
-def test_few_unsent_messages_are_told_if_they_change_the_latency() -> None:
-    few, all_sent = KnownRun(sent(950, 3_000_000)), KnownRun(sent(1_000))
-    why = "of the messages were not sent{}, because a thread was stopped. With their waits p99.9 is about "
-    assert left_out((few,), "99.9") == f"5 % {why.format('')}3 ms."
-    assert left_out((all_sent, few), "99.9") == f"5 % {why.format(' in the second run')}3 ms."
-    assert left_out((few, all_sent), "99.9") == f"5 % {why.format(' in the first run')}3 ms."
-    assert left_out((few, few), "99.9") == f"5 % {why.format(' in both runs')}3 ms and 3 ms."
-    assert left_out((all_sent,), "99.9") == ""
 
 
 def test_of_two_runs_the_warning_says_which() -> None:

@@ -36,7 +36,7 @@ from jitter_workshop.stats.effect import (
     unlike,
 )
 from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, KnownRun
-from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, sent_share
+from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, needs_waits
 from jitter_workshop.stats.scale import times_told
 from tests import madeup
 
@@ -909,7 +909,7 @@ def test_no_direction_is_ever_that_of_a_latency_without_its_waits(
     first, second, first_waits, second_waits = values
     pair = waited(run(), first, first_waits, share[0]), waited(run(), second, second_waits, share[1])
     known = KnownRun(pair[0]), KnownRun(pair[1])
-    few = any(sent_share(seen) is not None for seen in known)
+    few = any(map(needs_waits, known))
     found = effect_on("99.9", *known)
     assert found is not None
     low, high = (first_waits, second_waits) if few else (first, second)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.figures import FIGURES, INTENDED, KnownRun
-from jitter_workshop.stats.omission import hidden_waits, sent_share, share_told, unsent_told, with_waits
+from jitter_workshop.stats.omission import needs_waits, sent_share, share_told, waits_are_needed, with_waits
 from tests import madeup
 
 
@@ -49,10 +50,6 @@ def test_a_share_is_never_rounded_up_to_enough_or_down_to_nothing() -> None:
     assert [share_told(share) for share in (0.087, 0.8999, 0.004)] == ["9 %", "89 %", "less than 1 %"]
 
 
-def test_the_unsent_share_is_never_nothing() -> None:
-    assert [unsent_told(share) for share in (0.5, 0.984, 0.99, 0.999)] == ["50 %", "2 %", "1 %", "less than 1 %"]
-
-
 def due(run: Run, p999: int, longest: int = 9) -> KnownRun:
     """The run with p99.9 of 100 ns, and with these values from the due time."""
     main = run.main_summary
@@ -73,15 +70,25 @@ def test_the_histogram_from_the_due_time_has_the_waits() -> None:
 @pytest.mark.parametrize(
     ("sent", "stopped_ns", "p999", "found"),
     [
-        (980, 0.02e9, 151, (0.98, 151)),
-        (980, 0.02e9, 149, None),  # the waits change little
-        (980, 0.009e9, 900, None),  # the thread was slow, not stopped
-        (1000, 0.02e9, 900, None),  # all messages were sent
-        (400, 0.6e9, 900, (0.4, 900)),
+        (980, 0.02e9, 151, True),
+        (980, 0.02e9, 149, False),  # the waits change little
+        (980, 0.009e9, 900, False),  # the thread was slow, not stopped
+        (1000, 0.02e9, 900, False),  # all messages were sent
+        (400, 0.6e9, 100, True),  # few messages were sent
     ],
 )
-def test_waits_are_told_if_they_change_the_latency(
-    sent: int, stopped_ns: float, p999: int, found: tuple[float, float] | None
+def test_a_run_needs_the_waits_if_few_messages_were_sent_or_they_change_the_latency(
+    sent: int, stopped_ns: float, p999: int, found: bool
 ) -> None:
-    assert hidden_waits(due(stopped(sent, stopped_ns), p999), "99.9") == found
-    assert hidden_waits(due(stopped(sent, stopped_ns), p999), "faults") is None
+    assert needs_waits(due(stopped(sent, stopped_ns), p999)) is found
+
+
+@pytest.mark.parametrize(
+    ("sent", "p999", "waits", "found"), [(899, 100, 100, True), (900, 100, 149, False), (900, 100, 150, True)]
+)
+def test_an_unfinished_run_needs_the_waits_by_the_same_limits(sent: int, p999: int, waits: int, found: bool) -> None:
+    def curve(count: int, value: int) -> PercentileCurve:
+        points = tuple(CurvePoint(at, ns, True) for at, ns in ((50.0, 10), (99.9, value), (100.0, 900)))
+        return PercentileCurve("run", points, count)
+
+    assert waits_are_needed(curve(sent, p999), curve(1_000, waits)) is found

@@ -23,7 +23,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
+from jitter_workshop.stats.figures import INTENDED, KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
 from jitter_workshop.stats.omission import told_with_waits
 
 TRACED = ", traced"
@@ -124,17 +124,19 @@ class ChapterRuns:
         alike = {dataclasses.replace(one, slot="measure", label="") for one in self._chapter.measurements}
         return self._chapter.changes == "nothing" and len(alike) == 1
 
-    def curves(self) -> tuple[RunCurve, ...]:
+    def curves(self, *, with_waits: bool = False) -> tuple[RunCurve, ...]:
         """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
-        them."""
+        them. ``with_waits``: True to take the curves with the waits in any case."""
         runs = {slot: run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None}
-        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)))
+        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)), with_waits=with_waits)
 
-    def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
+    def curves_of(self, runs: Mapping[str, Run], *, with_waits: bool = False) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
-        for come after them. Each curve has its role, whatever its place. If a run sent few of its planned messages, all
-        curves have the waits, as the results of these runs."""
-        waits = not self.by_several_clocks and told_with_waits([KnownRun(run) for run in runs.values()])
+        for come after them. Each curve has its role, whatever its place. If a run needs the waits, all curves have
+        them, as the results of these runs. ``with_waits``: as in :meth:`curves`."""
+        known = with_waits and all(INTENDED in run.histograms for run in runs.values())
+        known = known or told_with_waits([KnownRun(run) for run in runs.values()])
+        waits = known and not self.by_several_clocks
         read = self._context.runs.curve_with_waits if waits else self._context.runs.curve
         found = {slot: shown for slot, run in runs.items() if (shown := read(run)) is not None}
         own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}

@@ -138,7 +138,7 @@ def _unnamed(seen: SeenCauses) -> str:
         return ""
     return (
         f" For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
-        "this time out. The hypervisor, the firmware or the memory took this time. No setting of the kernel changes "
+        "this time out. Probably the hypervisor, the firmware or the memory took it. No setting of the kernel changes "
         "that."
     )
 

@@ -18,7 +18,6 @@ from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
-from jitter_workshop.presenter.runs.omission import left_out
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -28,7 +27,6 @@ from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import (
     DUE_TAIL,
     FIGURES,
-    LATENCIES,
     P99_FROM_DUE_TIME,
     Figure,
     KnownRun,
@@ -36,7 +34,7 @@ from jitter_workshop.stats.figures import (
     figure_with_id,
     titled,
 )
-from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, sent_share, with_waits
+from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, sent_share, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns, times_told
 
@@ -160,24 +158,21 @@ def result_of_one_run(seen: KnownRun, width: int, shows: Shows | None = None, as
     tail = _tail(seen, asked, from_due_time=due)
     of_waits = FIGURES[DUE_TAIL] if due else tail
     warning = few_sent((seen,), valued=False)
-    waits = with_waits(of_waits) if warning and of_waits is not None and not due else None
+    waits = with_waits(of_waits) if needs_waits(seen) and of_waits is not None and not due else None
     known = due or (waits is not None and waits.of(seen) is not None)
-    line, after = Text(), ""
+    line = Text()
     if tail is not None and waits is not None and known:
         line.append(f"{waits.title} is {waits.with_unit(waits.of(seen))}", "bold accent")
     elif tail is not None:
         told = _marked(tail, seen)
         few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
         line.append(f"{tail.title} is {told}{few}", "text" if warning and not known else "bold accent")
-        after = "" if warning else left_out((seen,), tail.id)
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, _MUCH_COMPANY)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
-    if after:
-        line.append(f". {after}", "text")
     if warning:
         parts = [part for part in ((line, warning) if known else (warning, line)) if part]
         line = Text(". " if known else " ").join(parts)
@@ -203,8 +198,8 @@ def large_figure(
     from_due_time: bool = False,
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the percentile that judges the run, with the waits if the run sent few of its planned messages. A question
-    mark follows if these waits are not known.
+    value of the percentile that judges the run, with the waits if the run needs them. A question mark follows if these
+    waits are not known.
     For two runs it is the factor of the :func:`loudest` effect. A factor of latency is not shown if chance, other tasks
     or such a run may explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
@@ -221,7 +216,7 @@ def large_figure(
     tail = _tail(found, asked, from_due_time=from_due_time) if found is not None else None
     if found is None or tail is None:
         return "", ""
-    if sent_share(found) is None or tail.id not in WITHOUT_WAITS:
+    if not needs_waits(found) or tail.id not in WITHOUT_WAITS:
         return _marked(tail, found), "accent"
     waits = with_waits(tail)
     return (
@@ -390,9 +385,6 @@ def _compared(
     notes.append(_LEFT_OUT[found.left_out])
     if found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title:
         notes.append(against_each_other(runs))
-    due = nearest is not None and by_the_due_time(nearest)
-    if found.tail is not None and (judged := _percentile_called(found.tail.name)) and not (few or due):
-        notes.append(left_out(runs, judged))
     below = [Text(one, "text") for one in (*notes, smaller) if one]
     if with_them:
         # The latencies have the waits, so this is no warning.
@@ -505,11 +497,6 @@ def _of_causes(found: Effects, told: CauseTime | None) -> list[Text]:
     if (most := main_cause(found)) is not None and most is not told and not (most.treated or most.counted):
         lines.append(f"Most of the difference: {_in_time(most)}.")
     return [Text(" ".join(lines), "text")] if lines else []
-
-
-def _percentile_called(title: str) -> str:
-    """Return the id of the percentile with this title; "" if no percentile has it."""
-    return next((name for name in LATENCIES if FIGURES[name].title == title), "")
 
 
 def _but(found: Effects) -> tuple[list[str], list[str]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.model.text import capital
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.figures import FIGURES, KnownRun
-from jitter_workshop.stats.omission import hidden_waits, sent_share, share_told, unsent_told, with_waits
+from jitter_workshop.stats.omission import sent_share, share_told, with_waits
 from jitter_workshop.stats.scale import nice_ns
 
 
@@ -47,19 +46,3 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
     title = FIGURES[name].title
     lead = f"From the due time, {title} is" if on_schedule else f"With the waits, {title} is about"
     return found.append(f" {lead} {' and '.join(waits)}.", of_value)
-
-
-def left_out(runs: Sequence[KnownRun], name: str) -> str:
-    """Return a sentence on the waits that a latency of a run leaves out, or of two runs; "" if they change it little.
-    ``name``: the id of the latency's figure."""
-    found = [hidden_waits(seen, name) for seen in runs]
-    known = [one for one in found if one is not None]
-    if not known:
-        return ""
-    unsent = capital(" and ".join(dict.fromkeys(unsent_told(share) for share, _ in known)))
-    waits = " and ".join(nice_ns(value) for _, value in known)
-    which = ""
-    if len(runs) > 1:
-        which = " in both runs" if len(known) > 1 else f" in the {'first' if found[0] is not None else 'second'} run"
-    why = f"{unsent} of the messages were not sent{which}, because a thread was stopped."
-    return f"{why} With their waits {FIGURES[name].title} is about {waits}."

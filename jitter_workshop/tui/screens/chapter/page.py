@@ -170,11 +170,13 @@ class ChapterPage:
         of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and imports else ()
-        own = self.walk.runs.curves()
+        now = self.run.progress if self.run is not None else None
+        # A chart has latencies of one kind only.
+        own = self.walk.runs.curves(with_waits=now is not None and now.with_waits is not None)
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
         curves = [*published, *imported, *([earlier] if earlier is not None else []), *own]
-        if self.run is not None and (now := self.run.progress) is not None:
+        if self.run is not None and now is not None:
             label = self.run.request.label or "this run"
             role = ROLES_OF_SLOTS.get(self.run.slot or "")
             drawn = now.curve if several else now.with_waits or now.curve
