@@ -99,6 +99,10 @@ def look_at_page(app: WorkshopApp, *, back: bool = False, answer: str = "") -> N
     look_at_curves(screen, shown, answer)
 
 
+_NAMED_BY = 8
+"""The number of characters by which a legend's line names a curve: it may cut a longer name."""
+
+
 def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
     """Each curve that is drawn or tabled names the machine it is of, and the page which that was and that nothing is
     measured here."""
@@ -109,7 +113,9 @@ def look_at_curves(screen: ChapterScreen, shown: str, answer: str) -> None:
         picture = chart.render().plain
         assert [curve.key for curve in chart.curves if curve.run is not None or not curve.curve.origin] == []
         legend = recorded.legend_of(picture)
-        assert len(legend) == len(chart.curves)
+        # One line names several curves if there is little room.
+        unnamed = [one.label for one in chart.curves if not any(one.label[:_NAMED_BY] in line for line in legend)]
+        assert unnamed == []
         assert [line for line in legend if line.rstrip() not in shown] == []
         assert recorded.passes_for_measured(picture) == []
     assert recorded.passes_for_measured(screen.sheet("#data-sheet").plain()) == []
