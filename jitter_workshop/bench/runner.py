@@ -292,7 +292,9 @@ class RunController:
             curve = main.curve("this run")
             due = self.gathered.merged.get(INTENDED)
             on_schedule = self.spec.pacing == "schedule"
-            due_curve = due.curve("this run") if due is not None else None
+            # Without a schedule both have as many messages until one was not sent, and then no wait is missing.
+            missing = due is not None and due.histogram.total_count > main.histogram.total_count
+            due_curve = due.curve("this run") if due is not None and (on_schedule or missing) else None
             needed = due_curve is not None and not on_schedule and waits_are_needed(curve, due_curve)
             now = Progress(
                 headline,

@@ -93,9 +93,10 @@ def waits_are_needed(curve: PercentileCurve, with_them: PercentileCurve) -> bool
     return value is not None and waits is not None and waits >= CHANGED_BY_WAITS * value
 
 
-def told_with_waits(runs: Sequence[KnownRun]) -> bool:
-    """Return True if latencies of ``runs`` are told with the waits: one of them needs the waits, and all have them."""
-    return any(map(needs_waits, runs)) and all(INTENDED in seen.run.histograms for seen in runs)
+def told_with_waits(runs: Sequence[KnownRun], *, wanted: bool = False) -> bool:
+    """Return True if latencies of ``runs`` are told with the waits: one of them needs the waits, and all have them.
+    ``wanted``: True if they are told beside a run that needs the waits."""
+    return (wanted or any(map(needs_waits, runs))) and all(INTENDED in seen.run.histograms for seen in runs)
 
 
 def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:

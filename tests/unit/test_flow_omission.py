@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.report.pictures import drawing
 from jitter_workshop.stats import histogram as hg
@@ -96,6 +96,26 @@ def test_of_the_later_run_the_chart_has_the_latency_from_the_due_time_alone(walk
     labels = [one.label.partition(":")[0] for one in walk.runs.curves() if "never stopped" in one.label]
     assert labels == [FROM_DUE_TIME]
     assert walk.runs.curves()[-1].curve.role == "after"
+
+
+def test_a_curve_with_the_waits_names_them_and_says_if_settings_changed(walk: ChapterWalk) -> None:
+    (first,) = walk._context.handle.runs()
+    runs = walk._context.runs
+    unsteady = replace(first, notes={UNSTEADY: "isolation"})
+    for run, label in ((first, first.label), (unsteady, f"{first.label} (settings changed)")):
+        plain, waits = runs.curve(run), runs.curve(run, with_waits=True)
+        assert plain is not None
+        assert waits is not None
+        assert (plain.label, waits.label) == (label, f"{label}, with the waits")
+        assert waits.curve.points != plain.curve.points
+        assert waits.run is not None
+        assert waits.run.main_summary == first.histograms[INTENDED]
+    # A run that could not be stored has its table alone.
+    lost = replace(first, id="20280101-000000-aaaa")
+    runs.remember(lost)
+    kept = runs.curve(lost, with_waits=True)
+    assert kept is not None
+    assert kept.curve.count == first.histograms[INTENDED].count
 
 
 @pytest.mark.parametrize("width", [36, 60, 80, 120, 160])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Mapping
+from functools import partial
 
 from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.errors import SessionError
@@ -23,7 +24,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import INTENDED, KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
+from jitter_workshop.stats.figures import KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
 from jitter_workshop.stats.omission import told_with_waits
 
 TRACED = ", traced"
@@ -134,10 +135,8 @@ class ChapterRuns:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
         for come after them. Each curve has its role, whatever its place. If a run needs the waits, all curves have
         them, as the results of these runs. ``with_waits``: as in :meth:`curves`."""
-        known = with_waits and all(INTENDED in run.histograms for run in runs.values())
-        known = known or told_with_waits([KnownRun(run) for run in runs.values()])
-        waits = known and not self.by_several_clocks
-        read = self._context.runs.curve_with_waits if waits else self._context.runs.curve
+        waits = told_with_waits([KnownRun(run) for run in runs.values()], wanted=with_waits)
+        read = partial(self._context.runs.curve, with_waits=waits and not self.by_several_clocks)
         found = {slot: shown for slot, run in runs.items() if (shown := read(run)) is not None}
         own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}
         first = runs.get("measure") if self.by_several_clocks else None

@@ -30,7 +30,7 @@ class SessionRuns:
     def __init__(self, handle: OpenSession) -> None:
         self._handle = handle
         self._runs: dict[str, Run] = {}
-        self._curves: dict[str, PercentileCurve] = {}
+        self._curves: dict[tuple[str, str], PercentileCurve] = {}
         self._further: dict[str, tuple[RunCurve, ...]] = {}
         self._heats: dict[str, Heat] = {}
         self._explained: tuple[str, EvidenceReport | CounterReport] | None = None
@@ -52,41 +52,38 @@ class SessionRuns:
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
-    def curve_with_waits(self, run: Run) -> RunCurve | None:
-        """Return the curve of a run with the waits for messages that were not sent (``stats.omission``); None if the
-        run has no such histogram. Its run has these latencies as its main histogram."""
-        if INTENDED not in run.histograms:
+    def curve(self, run: Run, *, with_waits: bool = False) -> RunCurve | None:
+        """Return the curve of a run's main histogram; None if the run has no such histogram.
+
+        ``with_waits``: True for the latencies with the waits for messages that were not sent (``stats.omission``). The
+        label then says so, and the run of the curve has these latencies as its main histogram.
+        """
+        name = INTENDED if with_waits else run.main_histogram
+        if name not in run.histograms:
             return None
-        key = f"{run.id}-{INTENDED}"
+        key = run.id, name
         if key not in self._curves:
-            try:
-                self._curves[key] = self._handle.curve(run, INTENDED)
-            except SessionError:
+            curve = self._curve(run, name)
+            if curve is None:
                 return None
-        label = f"{run.label or run.id},{WITH_WAITS}"
+            self._curves[key] = curve
+        # Such a run was not measured in one state, wherever its curve is drawn.
+        label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
+        if not with_waits:
+            return RunCurve(key=run.id, label=label, curve=self._curves[key], run=run)
+        label = f"{label},{WITH_WAITS}"
         curve = dataclasses.replace(self._curves[key], label=label)
         return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run))
 
-    def curve(self, run: Run) -> RunCurve | None:
-        """Return the curve of a run's main histogram; None if the run has no such histogram."""
-        if run.id not in self._curves:
-            curve = self._curve(run)
-            if curve is None:
-                return None
-            self._curves[run.id] = curve
-        # Such a run was not measured in one state, wherever its curve is drawn.
-        label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
-        return RunCurve(key=run.id, label=label, curve=self._curves[run.id], run=run)
-
-    def _curve(self, run: Run) -> PercentileCurve | None:
+    def _curve(self, run: Run, name: str) -> PercentileCurve | None:
+        """Return the curve of a run's histogram ``name``; None if the session has no such histogram."""
         if run.id in self._runs and all(run.id != stored.id for stored in self._handle.runs()):
             # A new run that could not be stored has no histogram on disk: its table of percentiles is used instead.
             from jitter_workshop.stats.curve import curve_from_summary
 
-            summary = run.main_summary
-            return curve_from_summary(run.label or run.id, summary) if summary is not None else None
+            return curve_from_summary(run.label or run.id, run.histograms[name])
         try:
-            return self._handle.curve(run)
+            return self._handle.curve(run, name)
         except SessionError:
             return None
 

@@ -185,13 +185,19 @@ def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
     return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
 
 
+def _rows(changes: Sequence[Change], unfold: str) -> list[list[Change]]:
+    """Return the writes that stand in one row each: a large group of equal writes, or a single write. ``unfold``: as in
+    :func:`plan_step_lines`."""
+    groups = _equal(changes)
+    return [row for one in groups for row in ([one] if unfold and len(one) > MOST else [[each] for each in one])]
+
+
 def _shortened(changes: Sequence[Change], unfold: str = "") -> tuple[Sequence[Change], list[str]]:
     """Return the writes to show, and sentences that give the number of the other writes. An example of a sentence is
     "31 tasks leave the hot CPUs". If a tunable has at most MOST writes, return all of them and no sentence. ``unfold``:
     as in :func:`plan_step_lines`; a group of equal writes then counts as one.
     """
-    rows = sum(1 if len(alike) > MOST else len(alike) for alike in _equal(changes)) if unfold else len(changes)
-    if rows <= (_MOST_ROWS if unfold else MOST):
+    if len(_rows(changes, unfold)) <= (_MOST_ROWS if unfold else MOST):
         return changes, []
     files = [change for change in changes if change.kind not in _OF_TASKS]
     shown = (files or list(changes))[:_FIRST]
@@ -221,11 +227,12 @@ def _tunable(
     risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
     lines += wrap(clean(why, PARAGRAPH), width, "  ", style="dim") if why else []
-    folded = [alike for alike in _equal(shown) if unfold and len(alike) > MOST]
-    for change in shown:
-        if alike := next((group for group in folded if change in group), None):
-            lines += _folded(alike, unfold, width) if change is alike[0] else []
+    rows = _rows(shown, unfold)
+    for row in rows:
+        if len(row) > 1:
+            lines += _folded(row, unfold, width)
             continue
+        (change,) = row
         # A task has only numbers in its path, so its name is shown even where other reasons are left out.
         wanted = change.why != why and (not others or change.kind in _OF_TASKS)
         made = _change(change, width, brief=bool(others))
@@ -238,7 +245,7 @@ def _tunable(
                 made += wrap(clean(why, SENTENCE), width, " " * 8, style="dim")
         lines += made
     lines += items(others, width, "    + ")
-    of_tasks = sum(change.kind in _OF_TASKS for change in shown) > sum(map(len, folded))
+    of_tasks = any(len(row) == 1 and row[0].kind in _OF_TASKS for row in rows)
     return lines + (wrap(_TASK, width, "  ", style="dim") if of_tasks else [])
 
 

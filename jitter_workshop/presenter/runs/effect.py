@@ -155,20 +155,15 @@ def result_of_one_run(seen: KnownRun, width: int, shows: Shows | None = None, as
     (``stats.figures.by_due_time``) has no value of transit here.
     """
     due = by_due_time(shows)
-    tail = _tail(seen, asked, from_due_time=due)
-    of_waits = FIGURES[DUE_TAIL] if due else tail
-    warning = few_sent((seen,), valued=False)
-    waits = with_waits(of_waits) if needs_waits(seen) and of_waits is not None and not due else None
-    known = due or (waits is not None and waits.of(seen) is not None)
+    judged, warning = _judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False)
+    tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
-    if tail is not None and waits is not None and known:
-        line.append(f"{waits.title} is {waits.with_unit(waits.of(seen))}", "bold accent")
-    elif tail is not None:
-        told = _marked(tail, seen)
-        few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
-        line.append(f"{tail.title} is {told}{few}", "text" if warning and not known else "bold accent")
+    if judged is not None:
+        few = " (few stalls)" if judged.told.startswith(FEW_STALLS) else ""
+        style = "bold accent" if known or not warning else "text"
+        line.append(f"{judged.figure.title} is {judged.told}{few}", style)
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
-    if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
+    if shown is not None and (tail is None or shown.id != tail.id) and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, _MUCH_COMPANY)
@@ -213,17 +208,35 @@ def large_figure(
         large = loud.sort == "latency" and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
-    tail = _tail(found, asked, from_due_time=from_due_time) if found is not None else None
-    if found is None or tail is None:
+    judged = _judged_value(found, asked, from_due_time=from_due_time) if found is not None else None
+    if judged is None:
         return "", ""
-    if not needs_waits(found) or tail.id not in WITHOUT_WAITS:
-        return _marked(tail, found), "accent"
+    return (judged.told, "accent") if judged.known else (f"{judged.told} ?", "dim")
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedValue:
+    """Hold the value by which one run is judged. ``figure``: its figure. ``told``: the value with its unit; it begins
+    with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and does not have them, so that
+    the value is too small."""
+
+    figure: Figure
+    told: str
+    known: bool = True
+
+
+def _judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> JudgedValue | None:
+    """Return the value by which a run is judged, with the waits if the run needs them; None if the run has no such
+    value. ``asked``, ``from_due_time``: as in :func:`_tail`."""
+    tail = _tail(seen, asked, from_due_time=from_due_time)
+    if tail is None:
+        return None
+    if tail.id not in WITHOUT_WAITS or not needs_waits(seen):
+        return JudgedValue(tail, _marked(tail, seen))
     waits = with_waits(tail)
-    return (
-        (f"{_marked(tail, found)} ?", "dim")
-        if waits.of(found) is None
-        else (waits.with_unit(waits.of(found)), "accent")
-    )
+    if (value := waits.of(seen)) is None:
+        return JudgedValue(tail, _marked(tail, seen), known=False)
+    return JudgedValue(waits, waits.with_unit(value))
 
 
 def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:
@@ -447,8 +460,7 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     if noises_differ(runs):
         looks = _DIFFERS
     role = "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction]
-    loud = loudest(found, runs)
-    style = f"bold {role}" if loud is None or loud is first else "text"
+    style = f"bold {role}" if loudest(found, runs) is first else "text"
     line = Text.assemble((f"{looks}{describe_effect(first)}{_doubt(first)}.", style))
     if first is not lead:
         line.append(f" {lead.name} moved most: {times_told(lead.factor)} times {lead.how}.", "text")
