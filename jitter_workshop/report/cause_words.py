@@ -32,9 +32,9 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 ITEM = "- "
 """The characters in front of a sentence that is an item of a list."""
 
-NONE_LATE, SAME = "none late", "no change"
+NONE_LATE, SAME = "none late", "still late"
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
-SAME: without the cause the share would be the same."""
+SAME: without the cause the stalls would be shorter, and the same messages would still be late."""
 WITHOUT_IT = "without it"
 """The head of the table's column of :func:`without`."""
 
@@ -340,7 +340,10 @@ def words_of_column(report: EvidenceReport) -> str:
         said.append(f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}.")
     if SAME in shown:
         limit = nice_ns(report.threshold_ns)
-        said.append(f"{SAME}: even without the cause, the stalls would be longer than {limit}.")
+        said.append(
+            f"{SAME}: without the cause, the stalls would be shorter by its time 'in all', but the same {counted} "
+            f"would still take longer than {limit}."
+        )
     return " ".join(said)
 
 

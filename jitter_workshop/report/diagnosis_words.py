@@ -17,8 +17,6 @@ OWN_SIGN = "*"
 """The sign beside a cause that is, or includes, the load that the chapter made."""
 ACTS_SIGN = "↓"
 """The sign beside a cause on which the chapter's change acts."""
-ACTS_ON = "The change of this chapter acts on this cause."
-ACTS_NOT = "The change of this chapter does not act on this cause."
 UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
 _LABELS = {
@@ -51,6 +49,12 @@ def can_end(ended_ns: int, stalled_ns: int, seconds: float = 0.0, threads: int =
         parts, per = (round(ended_ns / seconds), round(stalled_ns / seconds)), " a second"
     summed = f", summed over {threads} threads" if threads > 1 else ""
     return f"This change can end {nice_ns(parts[0])} of the {nice_ns(parts[1])} of stalls{per}{summed}."
+
+
+def acts_on(cause: str, acts: bool) -> str:
+    """Return a sentence that says if the chapter's change acts on a cause. ``cause``: the cause's name, which the
+    sentence repeats: several causes may be named before it. ``acts``: True if the change acts on it."""
+    return f"The change of this chapter {'acts' if acts else 'does not act'} on this cause: {cause}."
 
 
 def took(chosen: str, chosen_ns: int | None, share: float) -> str:

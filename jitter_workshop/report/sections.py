@@ -89,9 +89,8 @@ from jitter_workshop.report.blocks import (
 )
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import (
-    ACTS_NOT,
-    ACTS_ON,
     UNDECIDED_TASKS,
+    acts_on,
     came_most,
     can_end,
     label,
@@ -694,7 +693,7 @@ def _asked(asks: str, emulated: bool) -> str:
 def _what_ends(one: ReportedDiagnosis, chosen: str) -> str:
     """Return sentences on an answer to the question which causes the chapter's change can end."""
     share = one.chosen.ns / one.stalled_ns if one.stalled_ns else 0.0
-    acts = UNDECIDED_TASKS if one.right is None else ACTS_ON if one.right else ACTS_NOT
+    acts = UNDECIDED_TASKS if one.right is None else acts_on(chosen, one.right)
     ends = can_end(one.ended_ns, one.stalled_ns, threads=one.threads) if one.source == "trace" else ""
     return " ".join(filter(None, (took(chosen, one.chosen.ns, min(share, 1.0)), acts, ends)))
 

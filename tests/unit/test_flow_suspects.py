@@ -347,7 +347,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert f"unction call from another CPU {took}" in said
     assert "; work flush_to_ldisc took 60 ms" in said
     assert "was seen in 6,699 stalls, and work flush_to_ldisc in 6,746. " in said
-    assert said.endswith("The change of this chapter acts on this cause.")
+    assert said.endswith("The change of this chapter acts on this cause: work flush_to_ldisc.")
     assert "counts as right" in words.several_right(seen, found)
     rows = [line.plain for line in words.suspect_lines(seen, -1, found, 100)]
     assert sum("✓ work flush" in row or "✓ function call" in row for row in rows) == 2
@@ -368,7 +368,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert named is not None
     said = words.judged_diagnosis(named, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✓ Right. Function call from another CPU")
-    assert said.endswith("acts on this cause.")
+    assert said.endswith("acts on this cause: work flush_to_ldisc.")
 
 
 def test_the_calls_of_arm64_wake_tasks_as_well() -> None:

@@ -28,13 +28,12 @@ from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_titl
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import (
-    ACTS_NOT,
-    ACTS_ON,
     ACTS_SIGN,
     NEAR,
     OWN_SIGN,
     TASKS,
     UNDECIDED_TASKS,
+    acts_on,
     came_most,
     can_end,
     took,
@@ -305,7 +304,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     how, title = reach_of_course(most, chapter, course)
     title = clean(title, ID)
     if how == "this":
-        return ACTS_ON
+        return acts_on(most.label, True)
     if how == "explained":
         but = "" if chapter.changes == "nothing" else " The change that it makes does not act on it."
         return f"This chapter explains what helps against this cause.{but}"
@@ -314,7 +313,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     if how == "another":
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."
-        return f"{ACTS_NOT} The chapter '{title}' treats it."
+        return f"{acts_on(most.label, False)} The chapter '{title}' treats it."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
