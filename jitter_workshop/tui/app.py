@@ -23,7 +23,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.palette import THEMES
 from jitter_workshop.model.text import capital, cleaned_sentence
-from jitter_workshop.tui.core.actions import of_scope
+from jitter_workshop.tui.core.actions import Action, of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -331,13 +331,24 @@ class WorkshopApp(Frame):
         else:
             self._leave_asking(partial(self.end_by_signal, signal.SIGINT))
 
+    def action_command_palette(self) -> None:
+        """Open the command palette on the present screen, with no command under its cursor."""
+        from textual.command import CommandPalette
+
+        from jitter_workshop.tui.screens.common.finder import CommandFinder
+
+        if not isinstance(self.screen, CommandPalette):
+            scope = getattr(self.screen, "scope", None)
+            changes = [_title(one) for one in of_scope(scope) if one.changes_host] if scope else []
+            self.push_screen(CommandFinder(changes))
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield the palette's commands: the actions of the current screen, and those that work on every screen."""
         in_class = self.workshop.context.class_view is not None
         for scope in (getattr(screen, "scope", None), "app"):
             for action in of_scope(scope, in_class=in_class) if scope else ():
                 if action.palette:
-                    title = f"{capital(action.label)}  ({action.shown})"
+                    title = _title(action)
                     namespace = self if action.scope == "app" else screen
                     run_it = partial(self.run_action, action.run, default_namespace=namespace)
                     yield SystemCommand(title, action.tooltip, run_it)
@@ -345,6 +356,11 @@ class WorkshopApp(Frame):
             # The title alone is searched: "light", "theme", "colour" and "color" all find it.
             title, use = f"Colours: {name.replace('-', ' ')} theme", partial(self.change_preferences, theme=name)
             yield SystemCommand(title, "Draw the workshop in these colours", use)
+
+
+def _title(action: Action) -> str:
+    """Return the title of an action in the command palette, such as ``Measure  (m)``."""
+    return f"{capital(action.label)}  ({action.shown})"
 
 
 def show_workshop(workshop: Workshop, chapter: str | None = None) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
-from textual.command import CommandPalette
+from textual.command import Command, CommandList, CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -477,6 +478,35 @@ async def test_the_palette_runs_the_actions_of_the_registry() -> None:
         await command.callback()
         await settled(pilot)
         assert isinstance(app.screen, PreferencesPage)
+
+
+@pytest.mark.parametrize(
+    ("keys", "changes"),
+    [((), {"Apply again  (a)", "Restore all  (u)"}), (("enter",), {"Go on  (Enter)", "Restore  (u)"})],
+)
+async def test_the_palette_begins_with_no_command_that_changes_the_host(
+    keys: tuple[str, ...], changes: set[str]
+) -> None:
+    async with opened(open_workshop(), (80, 24), *keys) as (app, pilot):
+        below = app.screen
+        await pilot.press("ctrl+p")
+        listed = app.screen.query_one(CommandList)
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if listed.option_count:
+                break
+        await pilot.pause(0.5)
+        assert listed.highlighted is None
+        titles = [cast(Command, one).hit.text for one in listed.options]
+        assert set(titles[-len(changes) :]) == changes
+        # The first Enter only moves the cursor to the first command, which changes nothing.
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, CommandPalette)
+        assert listed.highlighted == 0
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.screen is below
 
 
 @pytest.mark.parametrize("typed", ["light", "dark", "color", "colour", "contrast", "theme"])

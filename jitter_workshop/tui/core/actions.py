@@ -59,7 +59,7 @@ class Action:
     ``keys``: Textual's names of the keys, separated by commas; "" if a screen handles the keys itself. ``written``: the
     text to show for the keys if ``keys`` is "". ``method``: the name of the method to call; "" if the method has the
     same name as the action. ``palette``: True if the command palette shows the action. ``of_class``: True if the action
-    exists only on a host that a class shares.
+    exists only on a host that a class shares. ``changes_host``: True if the action can write to settings of the host.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Action:
     method: str = ""
     palette: bool = True
     of_class: bool = False
+    changes_host: bool = False
     scope: str = "app"
 
     @property
@@ -177,14 +178,20 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             meanings.EXPLAIN,
             method="app.show('programs')",
         ),
-        Action("restore", "u", "restore all", meanings.RESTORE_ALL),
-        Action("resume", "a", "apply again", meanings.APPLY_AGAIN),
+        Action("restore", "u", "restore all", meanings.RESTORE_ALL, changes_host=True),
+        Action("resume", "a", "apply again", meanings.APPLY_AGAIN, changes_host=True),
         *_moves("Chapter above", "Chapter below"),
         *_list_pages("chapter"),
         Action("quit", "q", "quit", meanings.LEAVE, method="app.leave", palette=False),
     ),
     "chapter": (
-        Action("enter", "enter", "go on", "Show more of the page; then do this step's work; then go to the next step"),
+        Action(
+            "enter",
+            "enter",
+            "go on",
+            "Show more of the page; then do this step's work; then go to the next step",
+            changes_host=True,
+        ),
         Action("back", "b,backspace", "back", meanings.BACK),
         Action("lesson", "tab", "lesson", "Switch between the lesson and the chart"),
         Action("table", "t", "table", meanings.TABLE),
@@ -214,7 +221,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _by_step("mask", "a", "write a mask", "At 'apply': write a mask in digits or bits, and have it checked"),
         Action("program", "slash", "your command", meanings.COMMAND),
         _by_step("by_hand", "d", "do it myself", meanings.BY_HAND),
-        Action("restore", "u", "restore", meanings.RESTORE),
+        Action("restore", "u", "restore", meanings.RESTORE, changes_host=True),
         *_moves("Scroll up; move the mark up; the answer above", "Scroll down; move the mark down; the answer below"),
         *_sides(
             "Highlight the previous curve; lower the mark by a decade",
