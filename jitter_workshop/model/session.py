@@ -155,9 +155,9 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class RecallCard:
-    """Hold when a recall question is asked again. ``box``: a number from 1 to 5. It is 1 if the last answer was wrong.
-    With a higher number, the question is asked again later. ``due``: the question is asked again once
-    ``RecallBoxes.visits`` has reached this number."""
+    """Hold when a recall question is asked again. ``box``: a number from 0 to 5. It is 0 if the question was never
+    answered, 1 if the last answer was wrong. With a higher number, the question is asked again later. ``due``: the
+    question is asked again once ``RecallBoxes.visits`` has reached this number."""
 
     box: int
     due: int
@@ -168,7 +168,7 @@ class RecallBoxes:
     """Hold a learner's recall questions.
 
     - ``visits``: the number of chapters that began with recall questions.
-    - ``cards``: key of a question that was answered → its card. A key consists of the chapter's key and the question's
+    - ``cards``: key of a question that was asked → its card. A key consists of the chapter's key and the question's
       id.
     """
 

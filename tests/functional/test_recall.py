@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from jitter_workshop.course.recall import NEVER, SKIPPED_WAIT
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.course import keys_that_wait
@@ -85,7 +86,9 @@ async def test_questions_are_skipped_by_one_key_and_do_not_come_twice(
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert "LOOK" in text_of(app)
-        assert {(card.box, card.due) for card in workshop.context.session.recall.cards.values()} == {(1, 2)}
+        assert {(card.box, card.due) for card in workshop.context.session.recall.cards.values()} == {
+            (NEVER, SKIPPED_WAIT)
+        }
         await pilot.press("escape")
         await settled(pilot)
         app.open_chapter("migration")
@@ -146,7 +149,7 @@ def test_line_by_line_a_number_answers_and_enter_skips(workshop: FakeWorkshop) -
     assert "REMEMBER?   2 of 2" in asked
     assert "Skipped" in asked
     assert "▸PREDICT" in chapter
-    assert sorted(card.box for card in workshop.context.session.recall.cards.values()) in ([1, 1], [1, 2])
+    assert sorted(card.box for card in workshop.context.session.recall.cards.values()) in ([NEVER, 1], [NEVER, 2])
     assert "REMEMBER" not in walk(open_workshop(), "b")
 
 

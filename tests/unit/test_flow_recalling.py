@@ -9,6 +9,7 @@ import pytest
 
 from jitter_workshop.course.alike import recalled_twice
 from jitter_workshop.course.loader import builtin_course, load_course, read_course
+from jitter_workshop.course.recall import WAITS
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.course import Chapter
@@ -86,7 +87,7 @@ def test_a_missed_question_comes_back_in_the_next_chapter_and_a_right_one_later(
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
     first, second = recalling.questions_to_ask(workshop, walk)
-    assert recalling.judge_recall(workshop, first, first.question.right) == recalling.RecallResult(True, 2)
+    assert recalling.judge_recall(workshop, first, first.question.right) == recalling.RecallResult(True, WAITS[1])
     wrong = (second.question.right + 1) % len(second.question.answers)
     assert recalling.judge_recall(workshop, second, wrong) == recalling.RecallResult(False, 1)
     recalling.record_asked(workshop, walk)
@@ -122,7 +123,7 @@ def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(worksho
     recalling.record_asked(workshop, walk)
     file = workshop.context.handle.folder / "session.json"
     kept = json.loads(file.read_text())
-    assert kept["recall"] == {"visits": 1, "cards": {one.key: {"box": 2, "due": 2}}}
+    assert kept["recall"] == {"visits": 1, "cards": {one.key: {"box": 2, "due": WAITS[1]}}}
     del kept["recall"]
     for progress in kept["chapters"].values():
         progress.pop("recalled", None)
