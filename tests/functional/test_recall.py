@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.recall import NEVER, SKIPPED_WAIT
+from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.course import keys_that_wait
@@ -48,8 +50,10 @@ async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
         await settled(pilot)
         page = page_of(app)
         assert "1 of 2" in text(page)
-        below = app.screen_stack[-2].query_one("#chapter-main")
-        assert not below.visible, "who begins to read the page is not interrupted"
+        below = app.screen_stack[-2]
+        assert isinstance(below, ChapterScreen)
+        assert below.query_one("#chapter-main").visible, "the chapter's own page is behind the question"
+        assert "'Who moves my threads?'" in str(page.query_one(".frame").border_title)
         await pilot.press("up", "9")
         assert "✓" not in text(page)
         assert keys_that_wait.NO_NUMBER in text(page)
@@ -72,6 +76,24 @@ async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
         assert sorted(card.box for card in cards.values()) == [1, 2]
         assert workshop.context.session.recall.visits == 1
         assert workshop.context.progress("migration").recalled
+
+
+async def test_each_question_of_the_course_fits_a_small_screen_with_its_explanation(workshop: FakeWorkshop) -> None:
+    course = load_course(builtin_course())
+    asked = [recalling.Asked("k", c.title, question) for c in course.chapters for question in c.recall]
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        page = RecallPage(app.screen.walk, asked)
+        app.push_screen(page)
+        for one in asked:
+            await settled(pilot)
+            wrong = (right_of(page) + 1) % 3
+            await pilot.press(str(wrong + 1))
+            await settled(pilot)
+            assert page.pane().max_scroll_y == 0, one.question.id
+            await pilot.press("enter")
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("q",), ("enter", "enter")])

@@ -102,7 +102,7 @@ def test_a_question_that_is_missed_again_and_again_is_not_asked_before_each_chap
     assert waits == [1, *[MISSED_AGAIN_WAIT] * 3]
 
 
-def test_who_skips_all_questions_is_asked_new_ones_as_long_as_there_are_any() -> None:
+def test_after_skipped_questions_new_ones_are_asked_as_long_as_there_are_any() -> None:
     boxes, asked = RecallBoxes(), list[str]()
     for done in range(1, 13):
         keys = due_questions(deck(*[3] * done), boxes)

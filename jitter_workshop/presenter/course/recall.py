@@ -8,6 +8,8 @@ from jitter_workshop.presenter.text.lines import Lines, small_title, wrap
 from jitter_workshop.presenter.text.prose import in_one_style, styled
 from jitter_workshop.presenter.text.styled import Text
 
+_GAP = "   "
+"""The blanks between the heading of a question and the chapter that the question is about."""
 SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
 
@@ -18,10 +20,18 @@ def title(number: int, count: int) -> str:
     return f"DO YOU REMEMBER?   {number} of {count}"
 
 
+def before_chapter(begins: str) -> str:
+    """Return the title of the page with the questions. ``begins``: the title of the chapter that begins after them."""
+    return f"Before '{clean(begins, ID)}'"
+
+
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
     """Return a question with its numbered answers. ``chosen``: the index of the given answer, None before an answer.
     After an answer, the given and the right answer are marked."""
-    lines = [small_title(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim"), Text()]
+    head, about = small_title(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim")
+    beside = head.cell_len + len(_GAP) + about.cell_len <= width
+    lines = [Text.assemble(head, _GAP, about)] if beside else [head, about]
+    lines.append(Text())
     lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
     for index, text in enumerate(one.question.answers):
         right = index == one.question.right

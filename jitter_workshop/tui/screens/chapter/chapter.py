@@ -182,12 +182,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._measure_at_once:
             self._go_and_measure(looks_first=True)
         elif asked := recalling.questions_to_ask(self.workshop, self.walk):
-            # The questions come before the page: who begins to read it is not interrupted.
-            self.query_one("#chapter-main").visible = False
-            self.app.push_screen(RecallPage(self.walk, asked), self._recalled)
-
-    def _recalled(self, _: None) -> None:
-        self.query_one("#chapter-main").visible = True
+            # They come at once, over the dimmed page: who begins to read it is not interrupted.
+            self.app.push_screen(RecallPage(self.walk, asked))
 
     def on_unmount(self) -> None:
         self._by_hand.end()

@@ -32,8 +32,11 @@ class RecallPage(Page, scope="recall"):
     def _now(self) -> recalling.Asked:
         return self._asked[self._at]
 
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one(".frame").border_title = words.before_chapter(self._walk.chapter.title)
+
     def lines(self, width: int) -> Iterable[Text]:
-        yield Text()
         yield from words.question(self._now, self._at + 1, len(self._asked), width, self._chosen)
         if self._judged is not None:
             yield Text()
