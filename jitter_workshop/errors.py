@@ -42,6 +42,11 @@ class HostError(WorkshopError):
     title = "Not available on this host"
 
 
+class HeldError(HostError):
+    """Report that another program holds this host's settings: it changes them now, or it has changed them and keeps
+    them for a while."""
+
+
 class BusyError(WorkshopError):
     """Report that someone else is measuring on this host."""
 

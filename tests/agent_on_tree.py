@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.agent.journal import JournalFile
-from jitter_workshop.agent.lock import WAIT_S, Busy, HostLock
+from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.policy import Member
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.service import class_connection
 from jitter_workshop.agent.turns import rules
+from jitter_workshop.errors import HeldError
 from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
@@ -138,7 +139,7 @@ def tell_of_the_lock(log: Path) -> None:
     def told(self: HostLock, wait_s: float = WAIT_S) -> None:
         try:
             take(self, wait_s)
-        except Busy:
+        except HeldError:
             with log.open("a") as out:
                 out.write("lock busy\n")
             raise

@@ -9,7 +9,7 @@ import os
 import time
 
 from jitter_workshop.agent.statedir import StateDir, open_or_read
-from jitter_workshop.errors import HostError, reason
+from jitter_workshop.errors import HeldError, HostError, reason
 from jitter_workshop.model.text import LINE, clean
 
 LOCK_FILE = "lock"
@@ -19,10 +19,6 @@ _HOLDS = "holds: "
 """The beginning of a label: the holder has made its writes, and keeps the changes."""
 _MOST_BYTES = 200
 """The largest number of bytes that the lock's file holds."""
-
-
-class Busy(HostError):
-    """Report that another agent holds the lock."""
 
 
 class HostLock:
@@ -47,8 +43,8 @@ class HostLock:
         self.held = False
 
     def take(self, wait_s: float = WAIT_S) -> None:
-        """Take the lock. Raise Busy if another agent still has the lock after ``wait_s`` seconds. The error names that
-        agent."""
+        """Take the lock. Raise HeldError if another agent still has the lock after ``wait_s`` seconds. The error names
+        that agent."""
         ends = time.monotonic() + wait_s
         while not self.held:
             try:
@@ -66,13 +62,13 @@ class HostLock:
         if self.held:
             self._label(f"{_HOLDS}{who}")
 
-    def _busy(self) -> Busy:
+    def _busy(self) -> HeldError:
         holder = self._holder()
         if (who := holder.removeprefix(_HOLDS)) != holder:
-            return Busy(
+            return HeldError(
                 f"a running workshop ({who}) has changed this host", "press u in that workshop, or end that workshop"
             )
-        return Busy(f"{holder} is changing this host", "wait until this change is finished")
+        return HeldError(f"{holder} is changing this host", "wait until this change is finished")
 
     def release(self) -> None:
         if self.held:

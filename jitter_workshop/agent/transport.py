@@ -17,13 +17,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.errors import HostError, UsageError, WaitStopped
+from jitter_workshop.errors import HeldError, HostError, UsageError, WaitStopped
 from jitter_workshop.host.classfile import ASK_TO_JOIN, GROUP
 from jitter_workshop.model.text import MESSAGE, PARAGRAPH, clean
 from jitter_workshop.paths import RUN_DIR
 
 SOCKET = f"{RUN_DIR}/agent.sock"
 CONNECT_LIMIT_S = 10.0
+_KINDS: dict[str, type[HostError | UsageError]] = {kind.__name__: kind for kind in (UsageError, HeldError)}
+"""The kinds of error that an answer may name; any other error is a HostError."""
 
 
 class Broken(Exception):
@@ -91,7 +93,7 @@ class Link:
             raise Broken from error
         if "error" in reply:
             said = reply["error"]
-            kind = UsageError if said.get("kind") == "UsageError" else HostError
+            kind = _KINDS.get(str(said.get("kind")), HostError)
             raise kind(clean(said.get("message"), MESSAGE), clean(said.get("advice"), PARAGRAPH))
         answer = reply.get("ok")
         return answer if isinstance(answer, dict) else {}

@@ -87,6 +87,9 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
         assert walk.progress.diagnosis is None
         assert walk.progress.skipped == walk.progress.runs["measure"]
         assert words.SKIPPED in in_a_line(app)
+        app.screen.redraw()
+        await settled(pilot)
+        assert words.SKIPPED in in_a_line(app)
         assert [one.state for one in walk.steps() if one.name == "diagnose"] == ["open"]
         await pilot.press("b")
         await settled(pilot)
@@ -97,6 +100,25 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
         assert not walk.diagnosis.skipped
         assert "skipped" not in in_a_line(app)
         assert [one.state for one in walk.steps() if one.name == "diagnose"] == ["done"]
+
+
+async def test_the_skipped_question_is_told_only_until_the_next_key_that_leads_on() -> None:
+    workshop = at_diagnose()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("n", "enter")
+        await settled(pilot)
+        walk = workshop.walk("baseline")
+        assert words.SKIPPED in in_a_line(app)
+        while walk.runs.run_in("again") is None:
+            await pilot.press("enter")
+            await settled(pilot)
+        assert "skipped" not in in_a_line(app)
+        assert walk.diagnosis.skipped
+        await pilot.press("b", "n", "enter")
+        await settled(pilot)
+        assert words.SKIPPED in in_a_line(app), "it was skipped once more"
 
 
 async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

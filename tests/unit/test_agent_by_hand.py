@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.changes import Changes
-from jitter_workshop.agent.lock import Busy
 from jitter_workshop.agent.server import Server, Setup
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HeldError, HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.cpuset import CpuSet
@@ -195,7 +194,7 @@ def test_only_the_connection_that_announced_adopts(tree: Path, setup: Setup, cha
     other = Changes(setup)
     with pytest.raises(UsageError):
         other.adopt(result.journal_id or "")
-    with pytest.raises(Busy):
+    with pytest.raises(HeldError):
         other.restore((), None)
     other.close()
     with pytest.raises(UsageError):

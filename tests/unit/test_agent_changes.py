@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.changes import Changes
-from jitter_workshop.agent.lock import Busy, HostLock
+from jitter_workshop.agent.lock import HostLock
 from jitter_workshop.agent.server import Server, Setup
 from jitter_workshop.agent.statedir import StateDir
-from jitter_workshop.errors import UsageError
+from jitter_workshop.errors import HeldError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.model.cpuset import CpuSet
@@ -101,7 +101,7 @@ def test_no_other_agent_changes_the_host_while_a_lease_lives(tree: Path, setup: 
     shown = [digest(change) for change in planned(tree, WORDS).changes]
     assert apply(changes, tree, shown, lease_s=10.0).applied
     other = Changes(setup)
-    with pytest.raises(Busy):
+    with pytest.raises(HeldError):
         other.restore((), None)
     with pytest.raises(UsageError):
         apply(changes, tree, shown)
@@ -114,7 +114,7 @@ def test_a_lock_has_one_holder_and_names_it(tree: Path, setup: Setup) -> None:
     folder = StateDir(str(tree), os.geteuid())
     first, second = HostLock(folder, "the first"), HostLock(folder, "the second")
     first.take(0)
-    with pytest.raises(Busy, match="the first"):
+    with pytest.raises(HeldError, match="the first"):
         second.take(0)
     first.release()
     second.take(0)

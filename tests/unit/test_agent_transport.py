@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 
 import pytest
 
 from jitter_workshop.agent.transport import Broken, Link
+from jitter_workshop.errors import HeldError, HostError, UsageError, WorkshopError
 
 
 class PipeLink(Link):
@@ -22,6 +24,20 @@ class PipeLink(Link):
     def _close(self, wait_s: float) -> None:
         for number in (self.source, self._back, self.there, self.sink):
             os.close(number)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [("HeldError", HeldError), ("UsageError", UsageError), ("HostError", HostError), ("Other", HostError)],
+)
+def test_an_error_of_the_service_keeps_its_kind(kind: str, raised: type[WorkshopError]) -> None:
+    link = PipeLink()
+    body = {"id": 1, "error": {"message": "no", "advice": "wait", "kind": kind}}
+    os.write(link._back, json.dumps(body).encode() + b"\n")
+    with pytest.raises(WorkshopError) as found:
+        link.ask("apply", 5.0)
+    assert type(found.value) is raised
+    assert found.value.sentence() == "no; wait"
 
 
 def test_a_write_after_the_end_does_not_reach_a_new_file_with_the_same_descriptor() -> None:

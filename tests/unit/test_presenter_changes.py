@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from jitter_workshop.errors import HeldError, HostError
 from jitter_workshop.flow.host_ops.agent_connection import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
 from jitter_workshop.presenter.host.changes import (
@@ -16,6 +17,7 @@ from jitter_workshop.presenter.host.changes import (
     came_back,
     farewell,
     list_ids,
+    not_applied,
     others_warned,
     restore_result,
     standing_lines,
@@ -49,6 +51,18 @@ def test_restored_and_left_alone_settings_are_told() -> None:
     first, second = written(restore_result(waiting, 80)).splitlines()
     assert first == GONE_ALREADY
     assert second.endswith("the next boot.")
+
+
+def test_a_held_host_is_told_with_its_holder_and_the_wait() -> None:
+    held = HeldError("a running workshop (process 7) has changed this host", "press u in that workshop")
+    said = " ".join(written(not_applied(held, ["thp"], 80, ["isolate", "thp"])).split())
+    assert "NOT APPLIED A running workshop (process 7) has changed this host." in said
+    assert "Applied by others now: isolate, thp." in said
+    assert "wait until that one is finished" in said
+    assert "sudo" not in said
+    other = " ".join(written(not_applied(HostError("no rights"), ["thp"], 80)).split())
+    assert "sudo sh plan.sh apply" in other
+    assert "wait until" not in other
 
 
 def test_many_ids_are_not_all_named() -> None:

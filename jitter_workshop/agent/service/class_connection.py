@@ -156,7 +156,7 @@ class Attending:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
         none.
 
-        Raise Busy while another agent changes the host. The lock is taken only if there is something to restore.
+        Raise HeldError while another agent changes the host. The lock is taken only if there is something to restore.
         """
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None

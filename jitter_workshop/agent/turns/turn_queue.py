@@ -20,12 +20,11 @@ from jitter_workshop.agent import protocol
 from jitter_workshop.agent.audit import CHANGES, TURNS, AuditLog
 from jitter_workshop.agent.caller import uids_of
 from jitter_workshop.agent.caller_process import HeldProcess
-from jitter_workshop.agent.lock import Busy
 from jitter_workshop.agent.policy import Member, housekeeping
 from jitter_workshop.agent.turns import rules
 from jitter_workshop.agent.turns.state_file import TurnFile, alive, now_s, process_identity
 from jitter_workshop.agent.turns.turn_cgroup import TurnGroup
-from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.errors import HeldError, HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import GROUP
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.descriptor import closed_after
@@ -41,7 +40,7 @@ _DEATH_S = 10.0
 
 RestoreAll = Callable[[], str]
 """The function that restores everything that students applied. It returns a text with the settings that could not be
-restored, "" for none. It raises Busy if it has to wait for another agent's changes.
+restored, "" for none. It raises HeldError if it has to wait for another agent's changes.
 """
 
 
@@ -268,7 +267,7 @@ class TurnQueue:
         for step in steps:
             try:
                 troubles.append(step())
-            except Busy:  # root's changes are not trouble: the turn stays ``returning`` until they have ended
+            except HeldError:  # root's changes are not trouble: the turn stays ``returning`` until they have ended
                 self._again_s = now_s() + AGAIN_S
                 return
             except WorkshopError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import HeldError, WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
 from jitter_workshop.model.text import (
     ID,
@@ -36,6 +36,10 @@ _REBOOT = "Some of the changes take effect at the next boot."
 
 NOTHING_APPLIED = "No setting of this host is changed by this tool."
 NOTHING_OF_CHAPTER = "No setting of this chapter is applied on this host."
+_WAIT = (
+    "Only one program at a time may change this host, so wait until that one is finished. Then press b and Enter to "
+    "see the plan again. Enter alone goes on without this change: the second run then measures this host as it is."
+)
 RESTORED_ON_LEAVING = "The old values are restored when you leave the workshop"
 RESTORED_MEANWHILE = "The old values have been restored: this workshop was suspended for too long, or the agent ended."
 RESTORES = "'jitter-workshop restore' restores the old values"
@@ -115,11 +119,16 @@ def applied_step_lines(view: ApplyView, checks: Sequence[Fact], width: int) -> L
     return [*lines, Text(), *fact_lines(checks, width, "READ AGAIN ON THIS HOST")]
 
 
-def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
-    """Return the lines for an apply that failed: the reason, and what the learner can do."""
+def not_applied(error: WorkshopError, words: Sequence[str], width: int, held: Iterable[str] = ()) -> Lines:
+    """Return the lines for an apply that failed: the reason, and what the learner can do. ``held``: the ids of the
+    tunables that other programs have applied. If another program holds the host, the lines name them and say to
+    wait."""
     lines = [small_title("NOT APPLIED"), *wrap(cleaned_sentence(error.message), width)]
     if error.advice and "plan --sh" not in error.advice:
         lines += wrap(cleaned_sentence(error.advice), width, "→ ")
+    if isinstance(error, HeldError):
+        applied_now = f"Applied by others now: {named}." if (named := list_ids(held)) else ""
+        return [*lines, *wrap(applied_now, width), Text(), *wrap(_WAIT, width)]
     tail = (
         "Press Enter to go on without this change: the second run then measures this host as it is. To come back "
         "here, press b and then Enter."

@@ -121,6 +121,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """The newest hint; "" before the first one."""
         self._figures_left = False
         """True if the figures stand below the lesson's page, as the newest redraw decided."""
+        self._skipped_question = False
+        """True if the learner has just skipped the question about the causes, until the next key that leads on."""
         self._measure_at_once = measure
         self._said_first = said
 
@@ -228,6 +230,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def redraw(self) -> None:
         page, step = self._page, self.now
+        # Another program may have changed this host. Then the host is read again for the title and for the warnings.
+        self.workshop.context.standing()
         step.look_again()
         # The sentences of the step take room from the figures, so they are made first.
         self.sheet("#say").renew()
@@ -246,9 +250,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         )
         if not self.is_mounted:
             return
-        if self.walk.hunts:
-            # It tells that a noise runs, which may have ended by itself.
-            self.show_title()
+        # It also tells that a noise runs, which may have ended by itself.
+        self.show_title()
         self.query_one(LoopLine).show_steps(self.walk.steps())
         self._draw_chart()
         super().redraw()
@@ -378,7 +381,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [self.said]
         if self._page.run is not None:
             return []
-        skipped = diagnosis.skipped_sentence(self.walk, self.step)
+        skipped = diagnosis.skipped_sentence(self.walk, self.step) if self._skipped_question else ""
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording(), *filter(None, (skipped,))]
         more = (self.now.hunt.said(), self.walk.measuring.warning(self.step), skipped)
@@ -542,6 +545,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_press(self, key: str) -> None:
         """Let the present step do its work for a key, and then do the work that the step asks for."""
+        if key == "enter":
+            self._skipped_question = False
         try:
             work = self.now.press(key)
         except WorkshopError as error:
@@ -551,6 +556,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _do(self, work: Work) -> None:
         """Do the work that a step asks for."""
+        if work != "stay":
+            self._skipped_question = False
         match work:
             case "measure":
                 self._from_the_top()
@@ -591,6 +598,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _go_on(self) -> None:
         """Go to the next step; after the last one, to the home screen."""
+        asked = self.step == "diagnose"
         try:
             following = self.walk.next()
         except WorkshopError as error:
@@ -599,6 +607,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if following is None:
             self.leave()
         else:
+            self._skipped_question = asked
             self.enter_step()
 
     def action_back(self) -> None:

@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import ChartPoint
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.errors import HeldError, WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
@@ -798,10 +798,21 @@ class Measure(Step):
 
     @property
     def enter_key(self) -> EnterKey:
-        unmeasured = self.walk.measuring.unmeasured(self.name)
-        return EnterKey("measure" if unmeasured else self._going_on, acts=self._waits)
+        if not self.walk.measuring.unmeasured(self.name):
+            return EnterKey(self._going_on, acts=self._waits)
+        return EnterKey("look again" if self._refused else "measure", acts=self._waits)
+
+    @property
+    def _refused(self) -> bool:
+        """Return True if this host cannot make the step's run now, because other programs have changed it."""
+        return self.walk.measuring.unmeasured(self.name) and bool(self.walk.host.reason)
 
     def pressed_enter(self) -> Work:
+        if self._refused:
+            self.page.workshop.context.look_again()
+            if not self._refused:
+                self.screen.redraw()
+                return "stay"
         return "measure" if self.walk.measuring.unmeasured(self.name) else "go on"
 
     def keys(self) -> StepKeys:
@@ -902,7 +913,8 @@ class Apply(Step):
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if isinstance(tried, WorkshopError):
-            return changes.not_applied(tried, words, width)
+            held = page.workshop.of_others() if isinstance(tried, HeldError) else ()
+            return changes.not_applied(tried, words, width, held)
         if tried is not None:
             made, waits = walk.host.standing(), walk.host.awaits_reboot
             drawn = of_settings(walk.cpus.view(), width, made, made=not waits, waits=waits)
