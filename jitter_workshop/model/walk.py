@@ -127,12 +127,14 @@ class PathEntry:
 @dataclass(frozen=True, slots=True)
 class RunCurve:
     """Hold a run of a chapter or session with its curve, ready to draw. ``run``: None if the curve is not that of
-    a run's main histogram, such as a published curve."""
+    a run's main histogram, such as a published curve. ``clock``: words for latencies that are not the measured ones,
+    such as "with the waits"; the label ends with them. It is "" for measured latencies."""
 
     key: str
     label: str
     curve: PercentileCurve
     run: Run | None
+    clock: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ class PlainWalk:
         elif answer == "c":
             runs = like_the_newest(apart_from_proofs(self._workshop.context.runs.every()))[-_MOST_CURVES:]
             published = published_curves()[:1] if of_one_kind(runs, "ring") else ()
-            self._talk.chart((*published, *self._workshop.context.runs.curves(runs)))
+            self._talk.chart((*published, *self._workshop.told_curves(runs)))
         elif answer == "heat":
             runs = apart_from_proofs(self._workshop.context.runs.every())
             if runs:

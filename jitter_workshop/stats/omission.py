@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, Figure, KnownRun, percentile_reader
+from jitter_workshop.stats.figures import (
+    FIGURES,
+    FROM_DUE_TIME,
+    INTENDED,
+    LATENCIES,
+    Figure,
+    KnownRun,
+    percentile_reader,
+)
 
 LEAST_SENT = 0.9
 """A run with a smaller share of its planned messages does not show how long the messages had to wait."""
@@ -72,6 +80,12 @@ def view_with_waits(run: Run) -> Run:
     is without blocks, which do not have the waits. ``run``: a run with the histogram INTENDED."""
     histograms = {**run.histograms, run.main_histogram: run.histograms[INTENDED]}
     return dataclasses.replace(run, histograms=histograms, blocks=())
+
+
+def clock_with_waits(run: Run) -> str:
+    """Return the words for the latencies of :func:`view_with_waits`: ``with the waits``, or ``from the due time`` if
+    the messages had a schedule."""
+    return FROM_DUE_TIME if run.pacing == "schedule" else WITH_WAITS.strip()
 
 
 def needs_waits(seen: KnownRun) -> bool:

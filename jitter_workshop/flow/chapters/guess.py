@@ -20,6 +20,7 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.model.walk import GuessOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved
+from jitter_workshop.stats.omission import told_with_waits
 
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 WITHOUT_CHANGE = (
@@ -175,13 +176,15 @@ class ChapterGuess:
 
     def last_curve(self) -> RunCurve | None:
         """Return the learner's newest curve for the workload of the guess; None if there is none. The run may be
-        from any chapter, but never one with a hidden noise."""
+        from any chapter, but never one with a hidden noise. If it needs the waits, the curve has them, as the run that
+        decides the guess."""
         task = self._chapter.prediction
         workload = self._measuring.workload(task.slot) if task is not None else ""
         alike = [
             r for r in self._context.runs.every() if r.workload == workload and r.complete and HUNTED not in r.notes
         ]
-        shown = self._context.runs.curve(alike[-1]) if alike else None
+        waits = told_with_waits([KnownRun(run) for run in alike[-1:]])
+        shown = self._context.runs.curve(alike[-1], with_waits=waits) if alike else None
         if shown is None:
             return None
         label = f"your last: {shown.label}"

@@ -13,7 +13,7 @@ from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.figures import INTENDED
-from jitter_workshop.stats.omission import WITH_WAITS, view_with_waits
+from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.attribution import ExplainProgress
@@ -55,8 +55,9 @@ class SessionRuns:
     def curve(self, run: Run, *, with_waits: bool = False) -> RunCurve | None:
         """Return the curve of a run's main histogram; None if the run has no such histogram.
 
-        ``with_waits``: True for the latencies with the waits for messages that were not sent (``stats.omission``). The
-        label then says so, and the run of the curve has these latencies as its main histogram.
+        ``with_waits``: True for the latencies with the waits for messages that were not sent (``stats.omission``), from
+        the due time if the messages had a schedule. The label then says so, and the run of the curve has these
+        latencies as its main histogram.
         """
         name = INTENDED if with_waits else run.main_histogram
         if name not in run.histograms:
@@ -71,9 +72,10 @@ class SessionRuns:
         label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
         if not with_waits:
             return RunCurve(key=run.id, label=label, curve=self._curves[key], run=run)
-        label = f"{label},{WITH_WAITS}"
+        clock = clock_with_waits(run)
+        label = f"{label}, {clock}"
         curve = dataclasses.replace(self._curves[key], label=label)
-        return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run))
+        return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run), clock=clock)
 
     def _curve(self, run: Run, name: str) -> PercentileCurve | None:
         """Return the curve of a run's histogram ``name``; None if the session has no such histogram."""

@@ -54,6 +54,8 @@ from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import ID, SHORT, called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import cause_sentences
+from jitter_workshop.stats.figures import FROM_DUE_TIME
+from jitter_workshop.stats.omission import WITH_WAITS
 
 PRIVATE_NOTE = (
     "all names that people chose are replaced, such as those of hosts, tasks and files; the raw data contain such "
@@ -125,6 +127,7 @@ _SIDE = re.compile(r"(?:without|with) · \d+ runs?")
 _FIGURES = re.compile(r", p50 [^,]{1,20}, p99\.9 [^,]{1,20}, max [^,]{1,20}, [\d,]+ samples$")
 _QUOTED = re.compile(r"'(.+)'", re.DOTALL)
 _NUMBERED = re.compile(r" \(\d+\)$")
+_BY_CLOCK = re.compile(rf"(.*?)(?: \(settings changed\))?(,(?:{WITH_WAITS}| {FROM_DUE_TIME}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +347,11 @@ class _Anonymizer:
         if curve.elsewhere:
             return f"import {number}"
         plain = _NUMBERED.sub("", curve.label)
+        by_clock = _BY_CLOCK.fullmatch(plain)
+        if by_clock is not None:
+            owners = [run.id for run in self._given.runs if by_clock[1] in (run.label, run.id)]
+            known = self._labels.get(owners[0], owners[0]) if len(owners) == 1 else f"curve {number}"
+            return f"{known}{by_clock[2]}"
         clock, _, rest = plain.partition(": ")
         if clock in CLOCKS:
             owners = [run.id for run in self._given.runs if rest in (run.label, run.id)]

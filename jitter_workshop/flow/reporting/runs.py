@@ -8,6 +8,7 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import bought_steps, comparable_curves, words_of
+from jitter_workshop.flow.chapters.told_curves import told_curves
 from jitter_workshop.flow.measuring.comparing import chapter_relation
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
@@ -319,6 +320,7 @@ def _imports(subject: ReportSubject) -> Iterator[Overlay]:
 
 
 def _curves(subject: ReportSubject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
-    found = subject.context.runs.curves(tuple(run for run in runs if run is not None))
-    subject.drawn |= {one.key: one.curve for one in found}
-    return tuple(one.curve for one in found)
+    """Return the curves of ``runs``, each with the latencies of its result. Note in ``subject`` that they are drawn."""
+    known = tuple(run for run in runs if run is not None)
+    subject.drawn |= {one.key: one.curve for one in subject.context.runs.curves(known)}
+    return tuple(one.curve for one in told_curves(known, subject.context, subject.course))

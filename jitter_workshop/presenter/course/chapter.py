@@ -240,7 +240,10 @@ def explain_page(
     if view is not None:
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
         if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
-            evidence += [*fanout.fan_out(run, width), Text()]
+            # The table has the latencies of the comparison.
+            told = next((one for one in walk.runs.curves() if one.key == run.id), None)
+            clock = told.clock if told is not None else ""
+            evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
         evidence += explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run)))
     by_hand = command_list_lines(commands, width, fold) if commands else []
     parts = [part for part in (learned, evidence, by_hand) if part]

@@ -230,10 +230,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _newest(self) -> RunCurve | None:
         """Return the learner's newest run of ``ring`` without a load beside it. If all have a load, return the newest,
         and its label says so. Return None without a run."""
-        runs = self.workshop.context.runs
-        rings = [run for run in apart_from_proofs(runs.every()) if run.workload == "ring"]
+        every = self.workshop.context.runs.every()
+        rings = [run for run in apart_from_proofs(every) if run.workload == "ring"]
         alone = [run for run in rings if not _has_load(run)]
-        newest = next(iter(runs.curves((alone or rings)[-1:])), None)
+        newest = next(iter(self.workshop.told_curves((alone or rings)[-1:])), None)
         if newest is None or not _beside_a_load(newest):
             return newest
         said = f"{newest.label}, beside a load"

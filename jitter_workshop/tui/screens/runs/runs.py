@@ -28,6 +28,7 @@ from jitter_workshop.presenter.text.lines import labelled, local_time, small_tit
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -73,6 +74,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """Run id → the role of the run's curve in its chapter."""
         self._judged: dict[str, str] = {}
         """Run id → the percentile by which the run is judged."""
+        self._with_waits: set[str] = set()
+        """The ids of the runs whose figures have the waits, as their results."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
@@ -106,6 +109,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         }
         asked = {one.id: one.judged_percentile for one in self.workshop.course.chapters}
         self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
+        self._with_waits = self.workshop.runs_with_waits(self._runs)
         self._shown = self._newest()
         self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
         self.redraw()
@@ -150,7 +154,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chosen = self._drawn
         published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
-        own = self.workshop.context.runs.curves(chosen)
+        own = self.workshop.told_curves(chosen)
         return [*published, *imported, *(with_role(shown, self._roles.get(shown.key)) for shown in own)]
 
     def _highlight(self, curves: Sequence[RunCurve]) -> int | None:
@@ -211,7 +215,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         heads = "".join(f" {f'p{tail}':>{_wide(tail)}}" for tail in tails)
         yield Text(f"    {'RUN':<{name_width}} {'p50':>8}{heads} {'max':>8}  AT", "dim")
         for number, run in enumerate(self._runs):
-            summary = run.histograms.get(run.main_histogram)
+            summary = (view_with_waits(run) if run.id in self._with_waits else run).main_summary
             p50 = summary.percentiles.get("50") if summary else None
             under = number == self._cursor
             line = Text()
@@ -247,7 +251,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         If the text is too long, cut the chapter; leave it out where less than _LEAST_CHAPTER characters of it would be
         left. If it is still too long, cut the end of the label. If ``room`` is None, return the full text.
         """
-        aside = f" ({run.mark})" if run.mark else ""
+        aside = f" ({clock_with_waits(run)})" if run.id in self._with_waits else ""
+        aside += f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
         label = clean(run.label or run.id, NAME)

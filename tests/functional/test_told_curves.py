@@ -1,0 +1,136 @@
+"""The latencies of a run are the same wherever they are told: in its result, at home, in lists and in tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from jitter_workshop.cli import main
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.chapters.told_curves import runs_with_waits
+from jitter_workshop.flow.reporting.anonymizer import anonymize_report
+from jitter_workshop.flow.reporting.build import build_report
+from jitter_workshop.flow.reporting.subject import subject_of
+from jitter_workshop.model.run import Run
+from jitter_workshop.presenter.course.chapter import explain_page
+from jitter_workshop.presenter.runs.effect import result_of_one_run
+from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
+from jitter_workshop.tui.screens.runs.runs import RunsScreen
+from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.sheet import Sheet
+from tests import madeup
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import opened, settled
+
+STOPPED = ([100] * 4_800 + [16_000_000] * 200, [100] * 5_000 + [169_000_000] * 5_000)
+"""Transit of the 5,000 messages that were sent, and the latency of the 10,000 that were planned."""
+QUIET = ([100] * 9_900 + [2_000] * 100, [100] * 9_900 + [2_100] * 100)
+
+
+def add(workshop: FakeWorkshop, number: int, values: tuple[list[int], list[int]], **fields: str) -> Run:
+    """Store a run of 0.1 s, of which half was spent in stalls if messages are missing."""
+    ident = f"20260101-00000{number}-aaaa"
+    made, blocks = madeup.make_run([values[0]], run_id=ident, block_s=0.1, **fields)
+    due, due_blocks = madeup.make_run([values[1]], name=INTENDED, block_s=0.1)
+    stolen = 6e8 if len(values[0]) < len(values[1]) else 0.0
+    made = replace(
+        made,
+        histograms={**made.histograms, **due.histograms},
+        stalls=replace(made.stalls, stolen_ns_per_second=stolen),
+    )
+    both = zip(blocks, due_blocks, strict=True)
+    workshop.context.handle.add_run(
+        made, tuple(replace(a, histograms={**a.histograms, **b.histograms}) for a, b in both)
+    )
+    return made
+
+
+@pytest.fixture
+def workshop() -> FakeWorkshop:
+    return open_workshop(course=builtin_course())
+
+
+def told(workshop: FakeWorkshop, *runs: Run) -> set[str]:
+    return runs_with_waits(runs, runs, workshop.context.session, workshop.course)
+
+
+def test_a_run_has_the_waits_if_it_or_a_run_of_its_chapter_needs_them(workshop: FakeWorkshop) -> None:
+    first, second = add(workshop, 1, STOPPED, label="free"), add(workshop, 2, QUIET, label="pinned")
+    alone = add(workshop, 3, QUIET, label="alone")
+    assert told(workshop, first, second, alone) == {first.id}
+    walk = workshop.walk("pinning")
+    walk.record("measure", first)
+    walk.record("again", second)
+    assert told(workshop, first, second, alone) == {first.id, second.id}
+    shown = workshop.told_curves((first, second, alone))
+    assert [one.label for one in shown] == ["free, with the waits", "pinned, with the waits", "alone"]
+    assert [one.label for one in walk.runs.curves()] == [one.label for one in shown[:2]]
+
+
+def test_a_chapter_that_judges_by_the_due_time_tells_it_everywhere(workshop: FakeWorkshop) -> None:
+    run = add(workshop, 1, QUIET, label="never stopped", pacing="schedule")
+    assert told(workshop, run) == set()
+    workshop.walk("coordinated-omission").record("again", run)
+    assert told(workshop, run) == {run.id}
+    assert [one.label for one in workshop.told_curves((run,))] == [f"never stopped, {FROM_DUE_TIME}"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
+    workshop: FakeWorkshop, size: tuple[int, int]
+) -> None:
+    run = add(workshop, 1, STOPPED, label="the scheduler chooses the CPUs")
+    (result,) = result_of_one_run(KnownRun(run), 200)
+    assert "p99.9 with the waits is 169 ms" in result.plain
+    async with opened(workshop, size) as (app, pilot):
+        (drawn,) = [one for one in app.screen.query_one(ChartView).curves if one.run is not None]
+        assert drawn.clock == "with the waits"
+        if size == (80, 24):
+            card = app.screen.query_one("#next", Sheet).plain()
+            assert "with the waits" in card
+            assert " 169 ms" in card
+            assert " 16 ms" not in card
+        await pilot.press("c")
+        await settled(pilot)
+        assert isinstance(app.screen, RunsScreen)
+        listed = app.screen.query_one("#runs-sheet", Sheet).plain()
+        assert "(with the waits)" in listed
+        assert "169 ms" in listed
+        assert " 16 ms" not in listed
+        assert [one.clock for one in app.screen.curves() if one.run is not None] == ["with the waits"]
+
+
+def test_the_table_of_many_hosts_has_the_latencies_of_the_comparison(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("baseline")
+    walk.record("measure", add(workshop, 1, STOPPED, label="first"))
+    walk.record("again", add(workshop, 2, QUIET, label="second"))
+    page = " ".join(" ".join(line.plain for line in explain_page(walk, (), (), 80)).split())
+    assert "169 ms or more" in page
+    assert "p99.9 with the waits." in page
+    assert " 16 ms or more" not in page
+
+
+def test_the_verb_and_the_report_have_the_same_figure(
+    workshop: FakeWorkshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = add(workshop, 1, STOPPED, label="mine")
+    quiet = add(workshop, 2, QUIET, label="quiet")
+    name = workshop.context.session.id
+    assert main(["sessions", "show", name]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "mine" in line]
+    assert row.endswith("169 ms  with the waits")
+    assert main(["sessions", "show", name, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["run_list"]
+    assert (first["id"], second["id"]) == (run.id, quiet.id)
+    assert first["percentiles"]["99.9"] < 17_000_000 < first["with_waits"]["percentiles"]["99.9"]
+    assert second["with_waits"] is None
+    document = build_report(subject_of(workshop.context.handle))
+    labels = {curve.label for chart in document.overlays for curve in chart.curves if not curve.origin}
+    assert labels == {"mine, with the waits", "quiet"}
+    hidden = anonymize_report(document)
+    assert {curve.label for chart in hidden.overlays for curve in chart.curves if not curve.origin} == {
+        "run 1, with the waits",
+        "run 2",
+    }
