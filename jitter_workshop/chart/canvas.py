@@ -35,6 +35,7 @@ from jitter_workshop.chart.axes import (
     y_ticks,
 )
 from jitter_workshop.chart.gap import Gap, put_gap
+from jitter_workshop.chart.key import put_key
 from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe_octants
 from jitter_workshop.chart.style import (
@@ -107,7 +108,7 @@ def draw_curves(
     - ``crowd``: a number n. The first n curves are faint and have no signs.
     - ``between``: the indices of two curves, before and after a change. The space between them is filled with the
       theme's ``good`` where the second curve is lower, else with ``bad``. Without colours, the fill is ``░`` or ``▒``.
-      A histogram is not filled.
+      A key in the plot says which is which. A histogram is not filled.
     - ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
     - ``asked``: the percentile that the legend shows.
     - ``named``: True to label each decade of the y axis that is at least one row high.
@@ -146,8 +147,9 @@ def _render(
     labels = y_ticks(frame)
 
     cells = grid_cells(frame, labels, theme)
+    shaded: set[bool] = set()
     if between is not None and view.y in ("time", "share"):
-        _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
+        shaded = _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
     every = looks(curves, theme, highlight, crowd)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
     paths = view.paths
@@ -174,6 +176,7 @@ def _render(
     first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme, drawn):
         first.append(gap.percentile)
+    put_key(frame, cells, shaded, theme, tinted)
     return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below), kind)
 
 
@@ -184,8 +187,9 @@ def _fill(
     after: Sequence[Point],
     theme: Palette,
     tinted: bool,
-) -> None:
-    """Fill the cells whose middle lies between two paths."""
+) -> set[bool]:
+    """Fill the cells whose middle lies between two paths. Return the kinds of filling: True for the better one."""
+    found: set[bool] = set()
     for piece in pieces(before, after):
         style = fill_style(theme, piece.better)
         filling = (TINTED_FILLS if tinted else FILLS)[piece.better]
@@ -198,6 +202,8 @@ def _fill(
                 continue
             for row in range(max(math.ceil(ends[0]), 0), min(math.floor(ends[1]), frame.rows - 1) + 1):
                 cells[row][column] = (filling, style)
+                found.add(piece.better)
+    return found
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:

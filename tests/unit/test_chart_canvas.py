@@ -201,6 +201,8 @@ def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: py
     assert colours == {canvas_style.fill_style(palette, way).bgcolor.name for way in (True, False)}  # type: ignore[union-attr]
     monkeypatch.setenv("NO_COLOR", "1")
     plain = canvas.draw_curves([before, after], 100, 24, "dark", between=(0, 1)).plain
+    assert "░░ better  ▒▒ worse" in plain
+    plain = plain.replace("░░ better  ▒▒ worse", " " * 19)
     lines = plain.split("\n")
     worse = {c for line in lines for c, ch in enumerate(line) if ch == "▒"}
     better = {c for line in lines for c, ch in enumerate(line) if ch == "░"}
@@ -213,10 +215,23 @@ def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: py
         ends = [r for c, r in dots if c == column] + [r for r, line in enumerate(lines) if line[column] in "●■"]
         assert min(ends) < min(rows) <= max(rows) < max(ends)
     turned = canvas.draw_curves([before, after], 100, 24, "dark", between=(1, 0)).plain
+    turned = turned.replace("░░ better  ▒▒ worse", " " * 19)
     assert turned == plain.translate(str.maketrans("░▒", "▒░"))
     # Bars have no space between them.
     bars = view.frequency([[Bin(100, 100, 5)], [Bin(900, 900, 2)]])
     assert "░" not in canvas.draw_curves([before, after], 100, 24, view=bars, between=(0, 1)).plain
+
+
+@pytest.mark.parametrize("theme", ["dark", "mono"])
+@pytest.mark.parametrize("rows", [6, 10, 30])
+def test_the_key_names_only_shadings_in_the_chart_and_covers_no_curve(theme: str, rows: int) -> None:
+    low, high = curve("low", [1_000] * 50), curve("high", [50_000] * 50)
+    for between, told, absent in (((1, 0), "better", "worse"), ((0, 1), "worse", "better")):
+        plain = canvas.draw_curves([low, high], 72, rows, theme, between=between).plain
+        assert told in plain
+        assert absent not in plain
+        assert braille(plain) == braille(canvas.draw_curves([low, high], 72, rows, theme).plain)
+    assert "better" not in canvas.draw_curves([low, high], 72, rows, theme).plain
 
 
 def test_the_mark_sits_on_its_percentile_and_value() -> None:
