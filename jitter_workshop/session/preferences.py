@@ -4,7 +4,7 @@ The file is small and may be written by hand::
 
     theme = "dark"         # dark | light | high-contrast
     preset = "quick"       # quick (5 s a run) | standard (40 s a run)
-    show_published = true  # draw the curves published in 2015 behind your own
+    show_published = true  # draw a curve published in 2015 at home and in the first chapter
 
 Unknown keys are ignored when the file is read, and removed when the file is written. An invalid value is replaced by
 the default, and the home screen shows a notice.

@@ -164,6 +164,24 @@ async def test_a_small_screen_cuts_a_result_behind_a_whole_word(monkeypatch: pyt
         assert "changed … (t: more)" in text_of(app)
 
 
+@pytest.mark.parametrize(("chapter", "drawn"), [("baseline", True), ("pinning", False), ("system-calls", False)])
+async def test_the_laptop_of_2015_gives_the_scale_in_the_first_chapter_alone(chapter: str, drawn: bool) -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), chapter)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+
+        def published() -> bool:
+            return any(one.curve.origin == "published 2015" for one in screen.now.curves())
+
+        assert published() is drawn
+        await pilot.press("o")
+        assert published() is not drawn
+        app.change_preferences(show_published=False)
+        screen._published = None
+        assert not published()
+
+
 async def test_the_curves_of_2015_are_read_at_the_percentile_of_the_ring() -> None:
     """The chapter on the governor measures spin, whose usual percentile would be the maximum of these curves."""
     app = WorkshopApp(open_workshop(recorded_host("lab-stock").root, course=builtin_course()), "governor")

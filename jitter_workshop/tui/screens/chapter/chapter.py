@@ -166,6 +166,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         yield Sheet(self.say_lines, id="say")
 
     @property
+    def gives_scale(self) -> bool:
+        # A chapter that repeats a run without a change is about how high a curve is. Its page names the laptop.
+        return self.walk.runs.repeats
+
+    @property
     def nothing_applied(self) -> str:
         return "other settings changed" if self.now.strayed else super().nothing_applied
 

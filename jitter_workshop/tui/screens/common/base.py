@@ -138,8 +138,8 @@ class WorkshopScreen(KeyedScreen):
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
     _published: bool | None = None
-    """True if the published curves (from an article of 2015) are shown at this visit. None if the preferences decide
-    this."""
+    """True if the published curves (from an article of 2015) are shown at this visit. None if the user has not pressed
+    the key for them."""
 
     @property
     def wide(self) -> bool:
@@ -158,7 +158,15 @@ class WorkshopScreen(KeyedScreen):
 
     @property
     def shows_published(self) -> bool:
-        return self.frame.preferences.show_published if self._published is None else self._published
+        """Return True if the screen draws published curves now."""
+        if self._published is not None:
+            return self._published
+        return self.gives_scale and self.frame.preferences.show_published
+
+    @property
+    def gives_scale(self) -> bool:
+        """Return True if a published curve gives the scale on this screen, before the user presses a key for it."""
+        return False
 
     def action_published(self) -> None:
         self._published = not self.shows_published

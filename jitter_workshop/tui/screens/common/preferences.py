@@ -20,7 +20,7 @@ _TITLES: dict[str, tuple[str, str]] = {
         "Length of a run",
         "quick: 20 blocks of 0.25 s; standard: 40 blocks of 1 s. A chapter with longer runs says why",
     ),
-    "show_published": ("Curves of 2015", "draw the published laptop behind your own curves"),
+    "show_published": ("Curves of 2015", "draw the published laptop at home and in the first chapter"),
 }
 """The name and the meaning of each preference."""
 _YES_NO = {True: "yes", False: "no"}

@@ -176,6 +176,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         shown.show_entries(path, entry)
         self._came_from, self._done = newest, frozenset(one.chapter_id for one in path if one.done)
 
+    @property
+    def gives_scale(self) -> bool:
+        return True
+
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def _what_this_is(self, width: int) -> Iterable[Text]:
