@@ -96,9 +96,13 @@ async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
         await settled(pilot)
         assert isinstance(app.screen, RunsScreen)
         listed = app.screen.query_one("#runs-sheet", Sheet).plain()
-        assert "(with the waits)" in listed
         assert "169 ms" in listed
         assert " 16 ms" not in listed
+        words = str(app.screen.query_one("#runs-list").border_title) if size == (80, 24) else listed
+        assert "with the waits" in words
+        assert ("+the" in listed) is (size == (80, 24))
+        facts = app.screen.query_one("#run-detail", Sheet).plain()
+        assert "with the waits; p99.9 of transit is 16 ms" in " ".join(facts.split())
         assert [one.clock for one in app.screen.curves() if one.run is not None] == ["with the waits"]
 
 

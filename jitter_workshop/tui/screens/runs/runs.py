@@ -43,6 +43,8 @@ _LEAST_NAME = 10
 """The least width of the column with the names of runs, if a name has no line of its own."""
 _LEAST_CHAPTER = 5
 """The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
+_SIGN, _SIGN_MEANS = "+", "with the waits, or from the due time"
+"""The sign of a run whose latencies are not the measured ones, where a row has no room for its words."""
 MOST_DRAWN = 6
 """The largest number of curves in the chart. More curves could not be told apart."""
 
@@ -180,6 +182,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         shown = self.query_one("#heat-of-run", HeatView)
         shown.display = self._heat
         self.query_one("#runs-chart").border_title = "Heat map" if self._heat else "Curves"
+        signed = self._with_waits and not self.huge
+        self.query_one("#runs-list").border_title = f"Runs · {_SIGN} {_SIGN_MEANS}" if signed else "Runs"
         if self._heat and under is not None and shown.name_of_run != under.id:
             shown.show(None, "Reading the run's blocks…", under.id)
             self.run_worker(self._read_heat(under), exclusive=True, group="heat")
@@ -224,7 +228,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else str(look.point))
             room = max(width - 4, 10) if self._row_height > 1 else name_width
             style = "bold text" if under else "text"
-            line.append(f" {self._named(run, room):<{room}}", style)
+            sign = _SIGN if not self.huge and run.id in self._with_waits else " "
+            line.append(f"{sign}{self._named(run, room):<{room}}", style)
             if self._row_height > 1:
                 if under:
                     line.append(" " * max(width - line.cell_len, 0)).stylize("under")
@@ -251,7 +256,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         If the text is too long, cut the chapter; leave it out where less than _LEAST_CHAPTER characters of it would be
         left. If it is still too long, cut the end of the label. If ``room`` is None, return the full text.
         """
-        aside = f" ({clock_with_waits(run)})" if run.id in self._with_waits else ""
+        aside = f" ({clock_with_waits(run)})" if self.huge and run.id in self._with_waits else ""
         aside += f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
@@ -284,6 +289,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             ("noise", clean(run.noise, SHORT) if run.noise else "none made"),
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
+        if run.id in self._with_waits:
+            tail = self._judged[run.id]
+            facts.append(
+                ("latencies", f"{clock_with_waits(run)}; p{tail} of transit is {nice_ns(run.percentile(tail))}")
+            )
         for rate in run.stalls.rates:
             in_stalls = nice_ns(rate.stolen_ns_per_second)
             told = f"{nice_number(rate.per_second)} stalls a second, {in_stalls} of each second"
