@@ -84,6 +84,7 @@ class CauseTime:
     - ``counted``: True if the chapter's figure counts this cause's events.
     - ``task``: the name of the task, if the cause is a task that is not measured; "" for any other cause.
     - ``own_load``: True if the cause is the load that the chapter made in one of the runs, or includes it.
+    - ``named``: False for time without an event, and for a short time around one: nothing shows what took it.
     """
 
     label: str
@@ -93,11 +94,28 @@ class CauseTime:
     counted: bool = False
     task: str = ""
     own_load: bool = False
+    named: bool = True
 
     @property
     def known(self) -> bool:
         """Return True if the times show which of the two runs lost more time to this cause."""
         return not self.at_most[self.ns.index(max(self.ns))]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownReason:
+    """Hold the known reason why two runs that were made in the same way cannot be compared.
+
+    - ``told``: the reason as a clause that begins with the run: "in the first run, ...".
+    - ``run``: the number of the run that has to be made again, 0 or 1.
+    - ``few``: True if the clause tells that this run sent few of its planned messages.
+    - ``causes``: the labels of the causes in the clause.
+    """
+
+    told: str
+    run: int
+    few: bool = False
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

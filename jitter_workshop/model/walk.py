@@ -9,7 +9,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.effect import Effects, Relation
+from jitter_workshop.model.effect import Effects, KnownReason, Relation
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
@@ -270,6 +270,7 @@ class CompareView:
     - ``effects``: the largest effects, None if the runs cannot be compared.
     - ``notes``: sentences on the differences between these runs and the runs that the chapter asks for. If ``effects``
       do not include the chapter's figure, there is also a sentence on this figure.
+    - ``reason``: why two runs that were made in the same way cannot be compared; None if no such reason is known.
     """
 
     comparison: Comparison
@@ -277,3 +278,4 @@ class CompareView:
     relation: Relation
     effects: Effects | None = None
     notes: tuple[str, ...] = ()
+    reason: KnownReason | None = None

@@ -46,6 +46,8 @@ MOVED = 2.0
 factors."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
+MOST_BY_LUCK = 1_000.0
+"""The largest factor that is told of two runs between which nothing was changed. A larger one is no measure of luck."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
 """Two counts may differ by chance alone if their difference is less than this many of its standard deviations. The
@@ -209,14 +211,19 @@ def _counts(run: Run) -> list[Figure]:
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
-    """Return the cause whose count differs by the most events a second between two runs that were made in the same
+    """Return the difference in the count of :func:`unlike_count`; None if there is no such count."""
+    one = unlike_count(before, after)
+    return None if one is None else _effect(one, before, after, of_chapter=True)
+
+
+def unlike_count(before: KnownRun, after: KnownRun) -> Figure | None:
+    """Return the count of a cause that differs by the most events a second between two runs that were made in the same
     way. The counts must differ by the factor MOVED or more, and by more than chance explains. Such a difference shows
     that the host's state was not the same in the two runs. Return None if no cause differs so much."""
     sure = (one for one in _counts(before.run) if not _by_chance(one, before, after))
     found = ((one, _effect(one, before, after, of_chapter=True)) for one in sure)
-    strange = [(one, e) for one, e in found if e is not None and e.sort == "cause" and e.factor >= MOVED]
-    _, most = max(strange, key=lambda pair: _events_apart(pair[0], before, after), default=(None, None))
-    return most
+    strange = [one for one, e in found if e is not None and e.sort == "cause" and e.factor >= MOVED]
+    return max(strange, key=lambda one: _events_apart(one, before, after), default=None)
 
 
 def _events_apart(one: Figure, before: KnownRun, after: KnownRun) -> float:

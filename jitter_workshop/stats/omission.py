@@ -65,6 +65,12 @@ def share_told(share: float) -> str:
     return f"{min(round(100 * share), 89)} %" if share >= 0.01 else "less than 1 %"
 
 
+def sent_told(*shares: float) -> str:
+    """Return shares of :func:`sent_share` as the words before "of the planned messages": ``only 9 % and 6 %``."""
+    told = " and ".join(dict.fromkeys(map(share_told, shares)))
+    return told if told.startswith("less") else f"only {told}"
+
+
 def with_waits(one: Figure) -> Figure:
     """Return a latency's figure with the waits that the curve leaves out.
 

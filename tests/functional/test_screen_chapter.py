@@ -979,6 +979,43 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         assert app.clipboard == "\n".join(command for command, _ in explained.by_hand)
 
 
+def stop_in_run(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the made-up run with this number be stopped most of the time, so that it sends few of its messages."""
+    fields = fakes._fields
+
+    def stopped(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, object]:
+        found = fields(request, seed, blocks)
+        if seed == number:
+            found["stalls"] = dataclasses.replace(madeup.make_run(blocks)[0].stalls, stolen_ns_per_second=0.95e9)
+        return found
+
+    monkeypatch.setattr("tests.fakes._fields", stopped)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_run_that_cannot_be_compared_is_made_again_by_one_key(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    stop_in_run(monkeypatch, 2)
+    app = at_measure(open_workshop())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        screen = chapter_of(app)
+        assert "Not comparable: in the second run, " in " ".join(screen.sheet("#result").plain().split())
+        assert text_of(app).count("planned messages") == 1
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.again", "measure again")
+        stopped = screen.walk.runs.run_in("again")
+        await pilot.press("m")
+        await settled(pilot)
+        assert screen.step == "again"
+        assert screen.walk.runs.run_in("again") not in (None, stopped)
+        await go_on_to_compare(app, pilot)
+        assert "Not comparable" not in screen.sheet("#result").plain()
+
+
 async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) -> None:
     def quiet(seed: int, *, pinned: bool, count: int = 0) -> list[int]:
         return [100 + seed % 7] * 20_000

@@ -16,6 +16,9 @@ MOST_UNKNOWN = 0.5
 because a cause that the trace does not show may have taken the time.
 """
 
+_UNNAMED = ("no_event", "around")
+"""The kinds of causes of which no event shows what took the time."""
+
 
 def times_of_causes(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
     """Return the time of each cause in two runs, the largest cause first. Time that measured threads take from each
@@ -39,7 +42,8 @@ def times_of_causes(before: KnownRun, after: KnownRun, chapter: Chapter) -> tupl
         acts = any(chapter_treats(woken_by(one, seen), chapter) for seen in marked)
         own = any(same.own_load for seen, _ in (first, second) for same in seen.suspects if _key(same) == (kind, name))
         of_chapter = acts, figure_counts_cause(figure, one)
-        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own)
+        named = kind not in _UNNAMED
+        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own, named)
         if made.counted or made.known:
             found.append(made)
     return tuple(sorted(found, key=lambda one: (-max(one.ns), one.label)))

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.comparing import (
     strayed_settings,
 )
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.effect import CauseTime, Effects
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import effects_of_change
@@ -39,8 +39,9 @@ class ChapterComparison:
         first, second = self._runs.run_in("measure"), self._runs.run_in("again")
         if first is None or second is None:
             return None
-        asked = self._chapter.judged_percentile
-        view = compare_runs(first, second, from_due_time=self._runs.from_due_time, asked=asked)
+        before, after, asked = self._runs.seen(first), self._runs.seen(second), self._chapter.judged_percentile
+        causes = times_of_causes(before, after, self._chapter)
+        view = compare_runs(first, second, from_due_time=self._runs.from_due_time, asked=asked, causes=causes)
         # If all settings were good already, nothing had to be applied.
         good = bool(self._chapter.tunables) and self._host.state == "good" and not self._host.applied
         strayed = () if good else strayed_settings(self._chapter, first, second)
@@ -57,7 +58,7 @@ class ChapterComparison:
         headline = " ".join([*strayed, *effect, view.headline, *both_ways])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
-        shows, found = self._runs.shows, self._effects(self._runs.seen(first), self._runs.seen(second))
+        shows, found = self._runs.shows, self._effects(before, after, causes)
         told = {one.name for one in (found.shown, found.missed, found.lead, found.but) if one is not None}
         if shows is None or titled(figure_with_id(shows.figure), first).title not in told:
             strayed = (*strayed, *effect)
@@ -81,8 +82,10 @@ class ChapterComparison:
         """Return the effect of the change between the two recorded runs. Return an empty effect if a run is missing, or
         if the chapter is not taught on a recording."""
         both = self._runs.before_and_after() if self._host.rehearsed else None
-        return Effects(None, None, None) if both is None else self._effects(*both)
+        if both is None:
+            return Effects(None, None, None)
+        return self._effects(*both, times_of_causes(*both, self._chapter))
 
-    def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
+    def _effects(self, before: KnownRun, after: KnownRun, causes: tuple[CauseTime, ...]) -> Effects:
         found = effects_of_change(before, after, self._runs.shows, self._chapter.judged_percentile)
-        return dataclasses.replace(found, causes=times_of_causes(before, after, self._chapter))
+        return dataclasses.replace(found, causes=causes)

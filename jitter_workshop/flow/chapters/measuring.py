@@ -91,6 +91,13 @@ class ChapterMeasuring:
         """Return True if a step has a measurement that can be made here."""
         return step in SLOTS and self._chapter.measurement(step) is not None and not self._host.rehearsed
 
+    def can_repeat(self, step: StepName) -> bool:
+        """Return True if a step has a run, and this run can be made again now. The first run cannot if this chapter's
+        settings are applied: it would have them."""
+        if not self.measures(step) or self._runs.run_in(step) is None:
+            return False
+        return step != "measure" or self._chapter.changes != "tunables" or not self._host.applied
+
     def unmeasured(self, step: StepName) -> bool:
         """Return True if a step has a measurement that can be made here, but no run yet."""
         return self.measures(step) and self._runs.run_in(step) is None

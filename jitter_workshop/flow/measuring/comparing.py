@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from jitter_workshop.flow.measuring.known_reason import known_reason, sentences
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.effect import Effect, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Relation
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import ALIKE, differences_by_figure, tail_of
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, tail_of
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import ratio_text
@@ -32,16 +33,27 @@ _HOST_FACTS = (
 _LINES, _COLUMNS = 3, 76
 
 
-def compare_runs(a: Run, b: Run, *, from_due_time: bool = False, asked: str | None = None) -> CompareView:
-    """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison says
-    how much chance alone changed the figures. ``from_due_time``: True to compare latencies from the due time, if both
-    runs have them. ``asked``: the percentile by which the chapter judges."""
+def compare_runs(
+    a: Run,
+    b: Run,
+    *,
+    from_due_time: bool = False,
+    asked: str | None = None,
+    causes: Sequence[CauseTime] = (),
+) -> CompareView:
+    """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison tells
+    the known reason for their difference. Without one, it says how much chance alone changed the figures.
+    ``from_due_time``: True to compare latencies from the due time, if both runs have them. ``asked``: the percentile by
+    which the chapter judges. ``causes``: the time of each cause in both runs; () if a run has no trace."""
     from jitter_workshop.stats.comparison import compare
 
     due = from_due_time and all(INTENDED in run.histograms for run in (a, b))
     comparison = compare(a, b, INTENDED if due else a.main_histogram)
     found = relation(a, b)
-    return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
+    if found != "alike" or a.id == b.id:
+        return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
+    reason = known_reason(KnownRun(a), KnownRun(b), causes)
+    return CompareView(comparison, sentences(reason) if reason else luck(a, b, asked), found, reason=reason)
 
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
@@ -183,4 +195,6 @@ def _called(name: str, one: Effect) -> str:
 def _times(one: Effect) -> str:
     if one.factor < ALIKE:
         return "less than 5 %"
+    if one.factor > MOST_BY_LUCK:
+        return f"more than {ratio_text(MOST_BY_LUCK)}"
     return f"{'at least ' if one.at_least else ''}{ratio_text(one.factor)}"

@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Iterator
 
 from jitter_workshop import __version__
+from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.hunt import past_hunts
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterWalk
@@ -184,7 +185,8 @@ def _chapter(subject: ReportSubject, walk: ChapterWalk) -> ReportedChapter:
     first, second = (subject.run(progress.runs.get(slot)) for slot in ("measure", "again"))
     comparison, text = None, ""
     if first is not None and second is not None:
-        view = compare_runs(first, second, from_due_time=walk.runs.from_due_time)
+        causes = times_of_causes(walk.runs.seen(first), walk.runs.seen(second), chapter)
+        view = compare_runs(first, second, from_due_time=walk.runs.from_due_time, causes=causes)
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         # A change of other settings is always told.
         had_to_apply = second.applied or not progress.marks.get("setting")

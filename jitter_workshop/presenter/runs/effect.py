@@ -11,8 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
+from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, known_reason, what_to_do
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation, Uncompared
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
@@ -23,7 +24,7 @@ from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOST_BY_LUCK, MOVED, tail_of
 from jitter_workshop.stats.figures import (
     DUE_TAIL,
     FIGURES,
@@ -89,8 +90,6 @@ _MANY_INTERRUPTS = 100.0
 _APART = 1.2
 """The least factor by which two runs must differ before their difference is explained. It holds for the number of
 stalls, their mean length and the tail."""
-LEAST_SHARE = 0.1
-"""A cause with less than this share of all stalled time is not called the chapter's cause: it made no tail."""
 _LEAST_ROW = 0.01
 """The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
 below this share."""
@@ -380,6 +379,8 @@ def _compared(
     smaller = "" if others else " ".join(_disturbances(runs, 0.0))
     with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
     few = [warning] if (warning := few_sent(runs, valued=not with_them)) else []
+    if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None and reason.few:
+        few = []
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
@@ -596,6 +597,8 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
+    if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
+        return not_comparable(reason)
     shown = found.lead or found.nearest
     if relation in ("alike", "strayed"):
         shown = next(iter(found.differences), shown)
@@ -639,6 +642,13 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     told = _largest_difference(shown, found) if shown.factor > 1.0 else none
     told = " ".join(filter(None, (capital(_by_chance(cause_by_chance(found))), told, left_out)))
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+
+
+def not_comparable(reason: KnownReason, key: str = "") -> Text:
+    """Return the result of two runs that were made in the same way, and differ for a known reason. ``key``: the key
+    that makes the run again; "" for none."""
+    told = (f"{reason.told}.", "bold text")
+    return Text.assemble(("Not comparable: ", "bold bad"), told, (f" {what_to_do(reason, key)}", "text"))
 
 
 def _largest_difference(shown: Effect, found: Effects) -> str:
@@ -1014,7 +1024,8 @@ def main_cause(found: Effects) -> CauseTime | None:
 def cause_by_chance(found: Effects) -> CauseTime | None:
     """Return the cause that explains at least half of the difference in stalled time between two runs that were made in
     the same way. Return None if no cause does, or if its time differs by less than the factor MOVED, or if it took less
-    than LEAST_SHARE of the stalled time."""
+    than LEAST_SHARE of the stalled time. A cause that differs by much is a known reason instead
+    (``flow.measuring.known_reason``)."""
     whole = [sum(one.ns[run] for one in found.causes) for run in (0, 1)]
     most = _most_of_difference(found.causes, worse=whole[1] > whole[0])
     if most is None or max(most.ns) < MOVED * min(most.ns) or max(most.ns) < LEAST_SHARE * max(whole):
@@ -1118,4 +1129,5 @@ def apart(effect: Effect) -> str:
     """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, a factor of 17``."""
     if effect.factor < ALIKE:
         return _change(effect)
-    return f"{_change(effect)}, {_none(effect) or f'a factor of {times_told(effect.factor)}'}"
+    factor = f"more than {times_told(MOST_BY_LUCK)}" if effect.factor > MOST_BY_LUCK else times_told(effect.factor)
+    return f"{_change(effect)}, {_none(effect) or f'a factor of {factor}'}"

@@ -423,7 +423,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
-        shown: list[Shown] = [*step.hunt.first_keys(), *enter, *step.hunt.keys(), *keys.first]
+        shown: list[Shown] = [*step.hunt.first_keys(), *keys.before_enter, *enter, *step.hunt.keys(), *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.restore", ""))
@@ -571,6 +571,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.walk.go("again")
                 self.enter_step()
                 self._runs.measure("again")
+            case "measure first" | "measure second":
+                slot = SLOTS[work == "measure second"]
+                if self._went(slot):
+                    self.enter_step()
+                    self._runs.measure(slot)
             case "measure missing":
                 self._go_and_measure(looks_first=self.now.before_guess)
             case "observe":

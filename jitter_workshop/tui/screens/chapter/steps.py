@@ -20,8 +20,8 @@ from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
-from jitter_workshop.model.course import OPEN, StepName
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.course import OPEN, SLOTS, StepName
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import REASON, SENTENCE, clean, cleaned_sentence
@@ -84,6 +84,8 @@ Work = Literal[
     "measure",
     "measure hunted",
     "measure missing",
+    "measure first",
+    "measure second",
     "observe",
     "observe again",
     "apply",
@@ -101,6 +103,7 @@ Work = Literal[
 - measure: make the step's run.
 - measure hunted: make the run beside the hidden noise once more.
 - measure missing: go to the first step whose run is missing, and make that run.
+- measure first, measure second: go to the step of the first or the second run, and make that run again.
 - observe, observe again: observe the learner's program at this step, or go to the step that does so.
 - apply: make the changes of the plan on the screen.
 - by hand, adopt: begin or stop watching the writes that the learner makes by hand, or record these writes.
@@ -156,12 +159,14 @@ class EnterKey:
 
 @dataclasses.dataclass(frozen=True)
 class StepKeys:
-    """Hold the keys of a step that the footer shows. ``first``: the most important keys, which follow Enter. ``last``:
-    the keys that follow the chart's keys. ``again``: True if the step's run exists, and can be made again."""
+    """Hold the keys of a step that the footer shows. ``before_enter``: the keys that come before Enter, because what
+    they do is better than to go on. ``first``: the most important keys, which follow Enter. ``last``: the keys that
+    follow the chart's keys. ``again``: True if the step's run exists, and can be made again."""
 
     first: Sequence[Shown] = ()
     last: Sequence[Shown] = ()
     again: bool = False
+    before_enter: Sequence[Shown] = ()
 
 
 NEWEST = -1
@@ -1210,6 +1215,20 @@ class Compare(Step):
     def key_prove(self) -> Work:
         return self._open_proof(self.proof)
 
+    @property
+    def _made_anew(self) -> StepName | None:
+        """Return the step whose run has to be made again, because it is the reason why the two runs cannot be compared.
+        Return None if there is no such reason, or if the run cannot be made here."""
+        if self._reason is None:
+            return None
+        slot: StepName = SLOTS[self._reason.run]
+        return slot if self.walk.measuring.can_repeat(slot) else None
+
+    def key_again(self) -> Work:
+        if (slot := self._made_anew) is None:
+            return super().key_again()
+        return "measure first" if slot == SLOTS[0] else "measure second"
+
     def key_name(self) -> Work:
         """Open the page for naming the hidden noise. In a chapter without hunts, show or hide imported curves."""
         return "name" if self.walk.hunts else self.key_imported()
@@ -1321,7 +1340,14 @@ class Compare(Step):
     def _told(self) -> set[str]:
         """Return the labels of the causes that a sentence of this chapter names. The table shows each of them."""
         found = self._effects
-        return effect.named_causes(found, self.walk.diagnosis.named()) if found is not None else set()
+        by_reason = self._reason.causes if self._reason is not None else ()
+        named = (*self.walk.diagnosis.named(), *by_reason)
+        return effect.named_causes(found, named) if found is not None else set()
+
+    @property
+    def _reason(self) -> KnownReason | None:
+        """Return why two runs that were made in the same way cannot be compared; None if no such reason is known."""
+        return self._compared.reason if self._compared is not None else None
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
@@ -1367,6 +1393,10 @@ class Compare(Step):
             return effect.result_of_two_runs(found, both, relation, width)
         first, second = both
         if relation == "alike" and first.run.id != second.run.id:
+            if (reason := self._reason) is not None:
+                few = [] if reason.few else few_sent(both, width)
+                key = "m" if self._made_anew is not None else ""
+                return Result([*wrap(effect.not_comparable(reason, key), width), *few])
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
             told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
@@ -1441,13 +1471,15 @@ class Compare(Step):
 
     def keys(self) -> StepKeys:
         keys: list[Shown] = []
-        if self.proof is not None or self.offers_proof:
+        # Between runs that were made alike there is no change to prove.
+        if self.proof is not None or (self.offers_proof and self._relation != "alike"):
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
         if self.screen.wide and not self.walk.host.rehearsed and self.walk.progress.other_runs:
             keys.append(self._noise_key)
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
-        return StepKeys(keys)
+        again: list[Shown] = [("chapter.again", "measure again")] if self._made_anew is not None else []
+        return StepKeys(keys, before_enter=again)
 
 
 class Explain(Step):

@@ -1,0 +1,139 @@
+"""Find a known reason why two runs that were made in the same way differ. Such runs do not differ by luck, and they
+cannot be compared: one of them has to be made again.
+
+A reason is what the trace, the messages or the counters show, in this order. Time without an event is no reason,
+because nothing shows who took it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.effect import CauseTime, KnownReason
+from jitter_workshop.model.text import SHORT, called
+from jitter_workshop.stats.effect import MOVED, unlike_count
+from jitter_workshop.stats.figures import Figure, KnownRun, preempted_in
+from jitter_workshop.stats.omission import sent_share, sent_told, share_told
+from jitter_workshop.stats.scale import nice_ns
+
+RUNS = ("first", "second")
+LEAST_SHARE = 0.1
+"""A cause with less than this share of a run's stalled time made no tail, so it explains none."""
+LEAST_NS = 1e6
+"""The least difference in a cause's time, in ns a second, that is a reason. It is a thousandth of the time, so it can
+move p99.9."""
+_LEAST_COUNT = 100.0
+"""The least difference in a count, per second, that is a reason. It is one event for each thousand messages."""
+_MOST_CAUSES = 2
+_MUCH_WORK = 5.0
+"""The least share of a CPU, in per cent, of a task that is named with a reason."""
+
+
+def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = ()) -> KnownReason | None:
+    """Return the reason why two runs that were made in the same way cannot be compared; None if none is known.
+    ``causes``: the time of each cause in both runs; () if a run has no trace."""
+    if before.timeless or after.timeless:
+        return None
+    runs, found = (before, after), causes_of_difference(causes)
+    shares = [None if seen.run.noise is not None else sent_share(seen) for seen in runs]
+    few, counted = _fewest(shares), None if causes else _counted(before, after)
+    if few is not None:
+        which = few
+    elif found:
+        which = _larger(found[0].ns)
+    elif counted is not None:
+        which = _larger(_values(counted, before, after))
+    else:
+        return None
+    other, parts = f"in the {RUNS[1 - which]} run", list[str]()
+    if few is not None:
+        there = shares[1 - which]
+        besides = "" if there is None else f" ({share_told(there)} {other})"
+        parts.append(f"{sent_told(shares[which] or 0.0)} of the planned messages were sent{besides}")
+    found = found if found and _larger(found[0].ns) == which else ()
+    parts += [_took(one, which, other if at == 0 else "", first=at == 0) for at, one in enumerate(found)]
+    if counted is not None and _larger(_values(counted, before, after)) == which:
+        here, there_told = (counted.shown(counted.of(seen)) for seen in (runs[which], runs[1 - which]))
+        parts += [f"{counted.title}: {here} a second ({there_told} {other})", *_work_told(runs[which])]
+    told = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    labels = tuple(one.label for one in found)
+    return KnownReason(f"in the {RUNS[which]} run, {told}", which, few=few is not None, causes=labels)
+
+
+def _fewest(shares: Sequence[float | None]) -> int | None:
+    """Return the number of the run that sent so few of its messages that it cannot be compared with the other one.
+    Return None if no run sent few, or if both miss a similar part: these can be compared with the waits. ``shares``:
+    the share that each run sent; None for enough."""
+    first, second = (0.0 if share is None else 1 - share for share in shares)
+    if max(first, second) < MOVED * min(first, second) or first == second:
+        return None
+    return int(second > first)
+
+
+def what_to_do(reason: KnownReason, key: str = "") -> str:
+    """Return the sentence that asks for the run to be made again. ``key``: the key that makes it; "" for none."""
+    return f"Measure the {RUNS[reason.run]} run again{f' ({key})' if key else ''}."
+
+
+def sentences(reason: KnownReason) -> str:
+    """Return a reason in sentences, with what to do."""
+    return f"Not comparable: {reason.told}. {what_to_do(reason)}"
+
+
+def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
+    """Return the causes, one or two, that together explain at least half of the difference in stalled time between two
+    equal runs, the largest first. Each took at least twice as long in the run with more stalled time, at least
+    LEAST_SHARE of it, and at least LEAST_NS more. Return () if there are none."""
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    more = int(whole[1] > whole[0])
+
+    def grown(one: CauseTime) -> float:
+        return one.ns[more] - one.ns[1 - more]
+
+    named = sorted((one for one in causes if one.named and not any(one.at_most)), key=grown, reverse=True)
+    sure = [
+        one
+        for one in named
+        if grown(one) >= LEAST_NS and one.ns[more] >= max(MOVED * one.ns[1 - more], LEAST_SHARE * whole[more])
+    ][:_MOST_CAUSES]
+    wanted = (whole[more] - whole[1 - more]) / 2
+    if sure and grown(sure[0]) >= wanted:
+        return (sure[0],)
+    return tuple(sure) if sure and sum(map(grown, sure)) >= wanted else ()
+
+
+def _took(cause: CauseTime, which: int, other: str, *, first: bool) -> str:
+    """Return ``task backup took 197 ms of each second (none in the second run)``. ``other``: the words for the other
+    run; "" if a cause before this one tells them. ``first``: True for the first cause, which has the verb."""
+    took, there = (nice_ns(round(ns)) if ns >= 1 else "none" for ns in (cause.ns[which], cause.ns[1 - which]))
+    verb, unit = ("took ", " of each second") if first else ("", "")
+    return f"{cause.label} {verb}{took}{unit} ({' '.join(filter(None, (there, other)))})"
+
+
+def _counted(before: KnownRun, after: KnownRun) -> Figure | None:
+    """Return the count that differs by more than chance, and by so much that it explains a difference; None if there is
+    none. One preemption delays hundreds of messages, so each such difference in preemptions explains one."""
+    one = unlike_count(before, after)
+    if one is None:
+        return None
+    first, second = _values(one, before, after)
+    preempted = one.title in {figure.title for figure in preempted_in(before.run)}
+    return one if preempted or abs(first - second) >= _LEAST_COUNT else None
+
+
+def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[float, float]:
+    return one.of(before) or 0.0, one.of(after) or 0.0
+
+
+def _larger(values: tuple[float, float]) -> int:
+    """Return the number of the run, 0 or 1, with the larger of two values."""
+    return int(values[1] > values[0])
+
+
+def _work_told(seen: KnownRun) -> list[str]:
+    """Return a clause on the other task that used most CPU time during a run; [] if none used _MUCH_WORK."""
+    used: dict[str, float] = {}
+    for load in seen.run.disturbed:
+        used[load.name] = used.get(load.name, 0.0) + load.cpu_percent
+    name = max(used, key=lambda one: used[one], default="")
+    return [f"{called(name, SHORT)} used {used[name]:.3g} % of a CPU"] if name and used[name] >= _MUCH_WORK else []
