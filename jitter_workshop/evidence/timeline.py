@@ -24,7 +24,7 @@ from jitter_workshop.evidence.tracks import (
     Sent,
     Timeline,
 )
-from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, IDLE, LOST, NOT_OURS, THIS_WORKSHOP, Rate
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, IDLE, LOST, NOT_OURS, THIS_WORKSHOP, WORKSHOP, Rate
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
@@ -41,8 +41,6 @@ _OF_A_PROGRAM = frozenset({"call", "call_end", "fork", "exec", "exit"})
 events. They change neither a CPU's state nor a thread's state."""
 
 NMI = "NMI"
-WORKSHOP = "jitter-workshop"
-"""The name that the kernel has for the workshop's process, from its command."""
 
 
 def build_timeline(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter, CpuCounters, ForeignLoad, ThreadRecord
+from jitter_workshop.model.spec import MEASURED_THREADS
+from jitter_workshop.model.text import called
 
 CAUSE_KINDS = (
     "task",
@@ -75,6 +77,16 @@ ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
 """Endings that are added to the names of some tasks: those that are called like a measured thread or like the workshop.
 The thread id decides which ending is added. The kernel's own names are too short to contain an ending. NOT_OURS has a
 question mark: another program may have a thread with this name, too."""
+WORKSHOP = "jitter-workshop"
+"""The name that the kernel has for the workshop's process, from its command."""
+
+
+def load_called(load: ForeignLoad, limit: int) -> str:
+    """Return the name of a task that used CPU time beside this workshop, cut to ``limit`` characters. If the task has
+    the name of the workshop or of a measured thread, words on its owner follow. No process of this workshop is such a
+    task (``bench.foreign_activity``)."""
+    whose = ANOTHER_WORKSHOP if load.name == WORKSHOP else NOT_OURS if load.name in MEASURED_THREADS else ""
+    return f"{called(load.name, limit)}{whose}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,5 +393,5 @@ def others(report: CounterReport) -> Iterator[str]:
     """Yield a sentence for each task that was seen on the measured CPUs and does not belong to the measurement."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
-        task = f"{called(load.name, ID)} (pid {load.pid})"
+        task = f"{words.load_called(load, ID)} (pid {load.pid})"
         yield f"{task} also ran on the measured CPUs and used {load.cpu_percent:g} % of a CPU{where}."

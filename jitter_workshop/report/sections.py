@@ -14,7 +14,7 @@ from typing import Literal
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, load_called
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import (
@@ -953,6 +953,6 @@ def _remarks(run: ReportedRun) -> Iterator[str]:
     if run.applied:
         yield f"applied: {', '.join(clean(one, LABEL) for one in run.applied[:_MOST_APPLIED])}"
     if run.disturbed:
-        who = (f"{clean(d.name, ID) or '(no visible name)'} on CPU {d.cpu}" for d in run.disturbed[:MOST_ENTRIES])
+        who = (f"{load_called(d, ID)} on CPU {d.cpu}" for d in run.disturbed[:MOST_ENTRIES])
         yield f"disturbed by {', '.join(who)}"
     yield from (clean(note, SENTENCE) for note in run.notes if note)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, anonymize_report, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence
+from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence, load_called
 from jitter_workshop.model.evidence import QuietCpus as Clean
 from jitter_workshop.model.report import Command, OpenPoint, Overlay, ReportDocument, RunCauses
 from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.model.status import CheckState, HostEvent
+from jitter_workshop.model.text import ID
 from jitter_workshop.report.cause_words import cause_words
 from tests.madereports import HOST, bare, made_evidence, made_snapshot, rich
 from tests.madeup import make_run
@@ -177,6 +178,15 @@ def test_a_task_that_is_called_like_a_figure_falsifies_none() -> None:
     assert kept.summary == ("Stalls: 5 a second.",)
     assert kept.culprits[0].text == ("Also there: task 1 (pid 1), 2 % of a CPU.", "There is no trace of it.")
     assert kept.runs[0].disturbed[0].name == "task 1"
+
+
+def test_another_workshop_is_a_task_without_a_name_too() -> None:
+    load = ForeignLoad(1, "jitter-workshop", 1, 2.0)
+    said = f"Also there: {load_called(load, ID)} (pid 1), {load_called(load, ID)} (2 %)."
+    causes = RunCauses("r", "counters", None, (said,))
+    document = dataclasses.replace(bare(), runs=(dataclasses.replace(made().runs[0], disturbed=(load,)),))
+    kept = anonymize_report(dataclasses.replace(document, culprits=(causes,)))
+    assert kept.culprits[0].text == ("Also there: task 1 (pid 1), task 1 (2 %).",)
 
 
 names = st.text(st.characters(categories=("L", "N", "P", "Zs")), min_size=3, max_size=15).filter(str.strip)

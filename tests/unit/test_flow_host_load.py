@@ -113,6 +113,8 @@ def test_the_words_name_the_tasks_that_take_the_cpus() -> None:
     assert words.load_sentence(two) == "Load 4.9 on 2 CPUs; 2 × qemu-system-x86 take 174 %; cc1 takes 87 % of one CPU."
     short = dataclasses.replace(BUSY, busy_percent=90.0, tasks=(dataclasses.replace(QEMU, cpu_percent=20.0),))
     assert words.load_sentence(short).endswith("takes 20 % of one CPU; in all, other tasks take 90 % of the 2 CPUs.")
+    other = dataclasses.replace(BUSY, tasks=(ForeignLoad(1, "jitter-workshop", 0, 99.0),))
+    assert "jitter-workshop (another workshop) takes" in words.load_sentence(other)
     evil = dataclasses.replace(BUSY, tasks=(ForeignLoad(1, "\x1b[31mx", 0, 99.0),))
     assert "\x1b" not in words.load_that_hides(evil)
     assert all(len(line.plain) <= 40 for line in words.told(BUSY, 40))

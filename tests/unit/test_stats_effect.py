@@ -675,6 +675,12 @@ def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() 
     for load in loads:
         said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
         assert said == f"{load.name} used 3.7 % of one CPU's time during the run"
+    # The processes of this workshop are never listed, so the name alone tells whose it is.
+    for name, end in (("jitter-workshop", ANOTHER_WORKSHOP), ("accumulator", NOT_OURS), ("jitter", "")):
+        said = effect.disturbance_clause(
+            KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(1, name, 1, 3.7),)))
+        )
+        assert said.startswith(f"{name}{end} used")
     long = ForeignLoad(1, "x" * 60, 1, 3.7)
     said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
     assert "x… used 3.7 %" in said

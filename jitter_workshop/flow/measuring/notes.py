@@ -11,10 +11,11 @@ from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.flow.measuring.host_warnings import cpu_limit
+from jitter_workshop.model.evidence import load_called
 from jitter_workshop.model.host import HostSummary, mark_notes
 from jitter_workshop.model.run import THREAD_COUNTS, Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
-from jitter_workshop.model.text import CELL, ID, REASON, called, clean
+from jitter_workshop.model.text import CELL, ID, REASON, clean
 from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
 
 NO_NOISE = "no noise was asked for"
@@ -68,7 +69,7 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
     ``bench.foreign_activity.ForeignActivity``. ``hunted``: the run had a hidden noise."""
     said = []
     if run.disturbed:
-        names = ", ".join(f"{called(load.name, ID)} ({load.cpu_percent:g} %)" for load in run.disturbed)
+        names = ", ".join(f"{load_called(load, ID)} ({load.cpu_percent:g} %)" for load in run.disturbed)
         said.append(f"other tasks used the measured CPUs: {names}")
     if unnamed_percent:
         said.append(

@@ -18,9 +18,10 @@ from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.run_length import outlook
 from jitter_workshop.flow.proving.sides import SideName
+from jitter_workshop.model.evidence import load_called
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
 from jitter_workshop.model.spec import Placement, clock_seconds
-from jitter_workshop.model.text import MOST_NAMES, SHORT, clean
+from jitter_workshop.model.text import MOST_NAMES, SHORT
 from jitter_workshop.model.verdict import Side
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.comparison import differences
@@ -124,7 +125,7 @@ class RunMeter(Meter):
             request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
         )
         disturbed = (
-            f"{clean(run.disturbed[0].name, SHORT)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
+            f"{load_called(run.disturbed[0], SHORT)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
         )
         return Taken(side_of(run), run.applied, run.complete, disturbed, run)
 

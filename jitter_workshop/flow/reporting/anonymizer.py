@@ -33,6 +33,7 @@ from jitter_workshop.model.evidence import (
     Part,
     RemoteAction,
     Slice,
+    load_called,
 )
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
@@ -230,9 +231,12 @@ class _Anonymizer:
         for load in loads:
             if shown := self._tasks.get(load.name):
                 pid, share = f"(pid {load.pid})", f"{load.cpu_percent:g} %"
-                self._loads[f"{called(load.name, ID)} {pid}"] = f"{shown} {pid}"
-                self._loads[f"{called(load.name, ID)} ({share})"] = f"{shown} ({share})"
-                self._loads[f"({clean(load.name, SHORT)}, {share})"] = f"({shown}, {share})"
+                # Notes of older runs do not say whose task it was.
+                for name in (load_called(load, ID), called(load.name, ID)):
+                    self._loads[f"{name} {pid}"] = f"{shown} {pid}"
+                    self._loads[f"{name} ({share})"] = f"{shown} ({share})"
+                for name in (load_called(load, SHORT), clean(load.name, SHORT)):
+                    self._loads[f"({name}, {share})"] = f"({shown}, {share})"
 
     def document(self) -> ReportDocument:
         given = self._given

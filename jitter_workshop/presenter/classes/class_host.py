@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.turns.classhost import rounded_duration
-from jitter_workshop.model.text import ID, LABEL, MOST_PHRASES, SENTENCE, SHORT, called, clean
+from jitter_workshop.model.evidence import load_called
+from jitter_workshop.model.text import ID, LABEL, MOST_PHRASES, SENTENCE, SHORT, clean
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -64,7 +65,7 @@ def disturbance_sentence(view: ClassView | None, run: Run) -> str:
     CPUs."""
     if view is None or not run.disturbed:
         return ""
-    named = ", ".join(f"{called(load.name, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:MOST_PHRASES])
+    named = ", ".join(f"{load_called(load, SHORT)} ({load.cpu_percent:g} %)" for load in run.disturbed[:MOST_PHRASES])
     return f"This run was disturbed: {named} also ran on its CPUs."
 
 

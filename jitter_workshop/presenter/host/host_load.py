@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from jitter_workshop.model.evidence import load_called
 from jitter_workshop.model.host_load import HostLoad
-from jitter_workshop.model.text import ID, clean, cleaned_sentence, many
+from jitter_workshop.model.text import ID, cleaned_sentence, many
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
 EVERYWHERE = "Every chapter that measures here will show this load."
@@ -45,7 +46,7 @@ def _named(load: HostLoad) -> list[str]:
     """Return the tasks that took most CPU time, as words. Tasks with the same name are added up."""
     shares: dict[str, list[float]] = {}
     for task in load.tasks:
-        shares.setdefault(clean(task.name, ID), []).append(task.cpu_percent)
+        shares.setdefault(load_called(task, ID), []).append(task.cpu_percent)
     largest = sorted(shares.items(), key=lambda one: -sum(one[1]))[:MOST_NAMES]
     return [
         f"{name} takes {sum(found):.0f} % of one CPU"

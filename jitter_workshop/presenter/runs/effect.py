@@ -14,11 +14,11 @@ from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, known_reason, what_to_do
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
-from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP, load_called
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import PATH, SHORT, WORD, called, capital, clean, many
+from jitter_workshop.model.text import ID, PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -931,7 +931,8 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     if together is None:
         together = {}
         for load in seen.run.disturbed:
-            together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
+            name = load_called(load, ID)
+            together[name] = together.get(name, 0.0) + load.cpu_percent
     loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
     if not loads:
         return "", ""
