@@ -24,6 +24,16 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class WaitedLatencies:
+    """Hold the latencies of a run with the waits for messages that were not sent. ``clock``: the words for them: "with
+    the waits" or "from the due time". ``standings``: as in ReportedRun."""
+
+    clock: str
+    histogram: HistogramSummary
+    standings: tuple[Standing, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedRun:
     """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``.
 
@@ -33,6 +43,7 @@ class ReportedRun:
     - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
       a run that belongs to no chapter, proof or screening.
     - ``curve``: the curve of its main histogram.
+    - ``with_waits``: the latencies of the run's result, if these are not the ones of ``histogram``; else None.
     """
 
     id: str
@@ -55,6 +66,7 @@ class ReportedRun:
     curve: PercentileCurve | None
     proof: str = ""
     notes: tuple[str, ...] = ()
+    with_waits: WaitedLatencies | None = None
 
 
 @dataclass(frozen=True, slots=True)

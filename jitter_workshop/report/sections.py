@@ -27,7 +27,7 @@ from jitter_workshop.model.report import (
     ReportedScreening,
     RunCauses,
 )
-from jitter_workshop.model.run import AT, PERCENTILES, made_late
+from jitter_workshop.model.run import AT, PERCENTILES, HistogramSummary, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.text import (
     ID,
@@ -910,13 +910,20 @@ def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
     yield from _notes(document, "imports")
 
 
+def _latencies(run: ReportedRun) -> HistogramSummary | None:
+    """Return the latencies of a run's result, with the waits if the result has them."""
+    return run.with_waits.histogram if run.with_waits is not None else run.histogram
+
+
 def _percentiles(run: ReportedRun) -> Mapping[str, int | None]:
-    return run.histogram.percentiles if run.histogram is not None else {}
+    found = _latencies(run)
+    return found.percentiles if found is not None else {}
 
 
 def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
-    marks = of_standings(run.standings, run.stalls.threshold_ns)
-    behind = {one.percentile: one for one in run.standings}
+    found = run.with_waits.standings if run.with_waits is not None else run.standings
+    marks = of_standings(found, run.stalls.threshold_ns)
+    behind, longest = {one.percentile: one for one in found}, _latencies(run)
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     role = f" · {clean(run.role, LINE)}" if run.role else ""
     remarks = clean("; ".join(_remarks(run)), MESSAGE)
@@ -931,7 +938,7 @@ def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
         (*head, Span("remark", remarks)) if remarks else head,
         (how, moment),
         *values,
-        nice_ns(run.histogram.max if run.histogram is not None else None),
+        nice_ns(longest.max if longest is not None else None),
         UNKNOWN if rate is None else f"{nice_number(rate.per_second)}/s",
         f"{nice_ns(run.stalls.stolen_ns_per_second)}/s",
     )
@@ -948,6 +955,8 @@ def _support(standing: Standing | None, mark: str) -> str:
 def _remarks(run: ReportedRun) -> Iterator[str]:
     """Yield remarks that prevent a wrong reading of a run's figures. For example, the run was stopped early, or other
     tasks disturbed the run."""
+    if run.with_waits is not None:
+        yield f"latencies {run.with_waits.clock}"
     if not run.complete:
         yield "stopped early"
     if run.applied:

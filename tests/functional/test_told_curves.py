@@ -16,6 +16,7 @@ from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.course.chapter import explain_page
 from jitter_workshop.presenter.runs.effect import result_of_one_run
+from jitter_workshop.report import markdown
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -133,6 +134,14 @@ def test_the_verb_and_the_report_have_the_same_figure(
     document = build_report(subject_of(workshop.context.handle))
     labels = {curve.label for chart in document.overlays for curve in chart.curves if not curve.origin}
     assert labels == {"mine, with the waits", "quiet"}
+    first_run, second_run = document.runs
+    assert first_run.with_waits is not None
+    assert second_run.with_waits is None
+    # A heat map has transit.
+    page = markdown.markdown_text(document, {}).splitlines()
+    (row,) = [line for line in page if "latencies with the waits" in line]
+    assert "169 ms" in row
+    assert " 16 ms" not in row
     hidden = anonymize_report(document)
     assert {curve.label for chart in hidden.overlays for curve in chart.curves if not curve.origin} == {
         "run 1, with the waits",

@@ -26,10 +26,12 @@ def told_curves(runs: Iterable[Run], context: SessionContext, course: Course) ->
 
 
 def runs_with_waits(runs: Iterable[Run], every: Iterable[Run], session: Session, course: Course | None) -> set[str]:
-    """Return the ids of the runs in ``runs`` whose results have the waits, or latencies from the due time. A run of a
-    chapter has the waits if one of the chapter's runs needs them, as in the chapter's comparison. Any other run has
-    them if it needs them itself. ``every``: all runs of the session. ``course``: the course whose chapters may judge by
-    the due time; None for none."""
+    """Return the ids of the runs in ``runs`` whose results have the waits, or latencies from the due time.
+
+    A run of a chapter has the waits if one of the chapter's runs needs them, as in the chapter's comparison. A run of a
+    proof has none, as the verdict. Any other run has them if it needs them itself. ``every``: all runs of the session.
+    ``course``: the course whose chapters may judge by the due time; None for none.
+    """
     known = {run.id: run for run in every}
     by_due = {key_of(course.id, one.id) for one in course.chapters if by_due_time(one.shows)} if course else set()
     beside, due = dict[str, tuple[Run, ...]](), set[str]()
@@ -43,4 +45,4 @@ def runs_with_waits(runs: Iterable[Run], every: Iterable[Run], session: Session,
         together = [KnownRun(one) for one in beside.get(run.id, (run,))]
         return told_with_waits(together, wanted=run.id in due)
 
-    return {run.id for run in runs if told(run)}
+    return {run.id for run in runs if run.proof is None and told(run)}

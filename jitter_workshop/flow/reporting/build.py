@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.comparing import compare_runs, other_changed
 from jitter_workshop.flow.reporting.causes import causes_of_runs
 from jitter_workshop.flow.reporting.commands import commands_that_repeat
 from jitter_workshop.flow.reporting.host import HostPart, host_facts, still_open
-from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
+from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported_runs, screenings
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
@@ -44,7 +44,6 @@ def build_report(subject: ReportSubject, *, now: datetime.datetime | None = None
     # The parts add notes and drawn curves to a copy: the given subject stays as it is.
     subject = dataclasses.replace(subject, notes=dict(subject.notes), drawn={})
     charts = overlays(subject)
-    made_for = roles(subject)
     chapters = _chapters(subject)
     standing = host_facts(subject)
     session, hosts = subject.session, _hosts(subject)
@@ -63,7 +62,7 @@ def build_report(subject: ReportSubject, *, now: datetime.datetime | None = None
         chapters=chapters,
         overlays=charts,
         proofs=subject.proofs,
-        runs=tuple(reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id)) for run in subject.runs),
+        runs=reported_runs(subject),
         imports=tuple(import_line(one) for one in subject.imports),
         culprits=causes_of_runs(subject),
         events=standing.events,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import bought_steps, comparable_curves, words_of
-from jitter_workshop.flow.chapters.told_curves import told_curves
+from jitter_workshop.flow.chapters.told_curves import runs_with_waits, told_curves
 from jitter_workshop.flow.measuring.comparing import chapter_relation
 from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
 from jitter_workshop.flow.measuring.isolated_set import NOTE
@@ -18,7 +18,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening
+from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening, WaitedLatencies
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean, many, minute
@@ -26,6 +26,7 @@ from jitter_workshop.report.screening_words import screening_sentence
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.heat import LEAST_BLOCKS, Heat, loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add_counts, new_histogram
+from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.screening import screening_result
@@ -75,9 +76,19 @@ def roles(subject: ReportSubject) -> dict[str, str]:
     return {ident: ", ".join(told) for ident, told in found.items()}
 
 
-def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
+def reported_runs(subject: ReportSubject) -> tuple[ReportedRun, ...]:
+    """Return the runs of a report. Call this after :func:`overlays`, which notes the curves that charts show."""
+    made_for = roles(subject)
+    waits = runs_with_waits(subject.runs, subject.context.runs.every(), subject.session, subject.course)
+    return tuple(
+        _reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id), with_waits=run.id in waits)
+        for run in subject.runs
+    )
+
+
+def _reported(run: Run, role: str, curve: PercentileCurve | None, *, with_waits: bool) -> ReportedRun:
     """Return a run in report form, with its longest stalls and most important notes. ``role``: the purpose of the run.
-    ``curve``: the run's curve, if a chart shows it."""
+    ``curve``: the run's curve, if a chart shows it. ``with_waits``: True if the run's result has the waits."""
     made_for = role or ("made for a proof or a screening, but not used for its result" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
@@ -93,7 +104,14 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         curve=curve,
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], SENTENCE) for key in told if key in run.notes),
+        with_waits=_waited(run) if with_waits else None,
     )
+
+
+def _waited(run: Run) -> WaitedLatencies | None:
+    view = view_with_waits(run)
+    summary = view.main_summary
+    return None if summary is None else WaitedLatencies(clock_with_waits(run), summary, standings(view))
 
 
 def screenings(subject: ReportSubject) -> tuple[ReportedScreening, ...]:
