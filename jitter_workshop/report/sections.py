@@ -927,7 +927,8 @@ def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     role = f" · {clean(run.role, LINE)}" if run.role else ""
     remarks = clean("; ".join(_remarks(run)), MESSAGE)
-    head = (name_span(run.label or run.id, LABEL), second_line(code_span(run.id, ID), role))
+    clock = (Span("origin", clean(run.with_waits.clock, ID)),) if run.with_waits is not None else ()
+    head = (name_span(run.label or run.id, LABEL), *clock, second_line(code_span(run.id, ID), role))
     preset = f", {clean(run.preset, WORD)}" if run.preset else ""
     how = f"{clean(run.workload, WORD)}{preset}, placement {clean(run.placement, WORD)}"
     moment = second_line(time(run.started_at, seconds=True), f", {nice_ns(run.duration_s * 1e9)}")
@@ -955,8 +956,6 @@ def _support(standing: Standing | None, mark: str) -> str:
 def _remarks(run: ReportedRun) -> Iterator[str]:
     """Yield remarks that prevent a wrong reading of a run's figures. For example, the run was stopped early, or other
     tasks disturbed the run."""
-    if run.with_waits is not None:
-        yield f"latencies {run.with_waits.clock}"
     if not run.complete:
         yield "stopped early"
     if run.applied:
