@@ -37,7 +37,7 @@ from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
-from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
+from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Again, Compare, Measure
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -135,6 +135,35 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert screen.query_one("#chart", ChartView).size.height >= 9
         await pilot.press("t")
         assert "line 6 of the result" in text_of(app)
+
+
+async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Result([Text(f"line {n} of the result") for n in range(6)])
+    guess = [Text(f"line {n} on the guess") for n in range(4)]
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        screen = chapter_of(app)
+        for kind in (Measure, Again, Compare):
+            monkeypatch.setattr(kind, "result", lambda self, width: deepcopy(told))
+            monkeypatch.setattr(kind, "verdict", lambda self, width: deepcopy(guess))
+            monkeypatch.setattr(kind, "said", lambda self: ["A sentence that is told above the keys. " * 8])
+        for step in ("compare", "again", "measure"):
+            screen.go_to_step(step)
+            screen.redraw()
+            await settled(pilot)
+            assert screen.step == step
+            plot = [line for line in text_of(app).splitlines() if {"┤", "│", "└"} & set(line[:10])]
+            assert len(plot) + 1 >= 10, "the last row names the percentiles"
+            assert text_of(app).count("… (t: more)") >= 2
+            await pilot.press("t")
+            await settled(pilot)
+            whole = " ".join(text_of(app).split())
+            assert "line 5 of the result" in whole
+            assert "line 3 on the guess" in whole
+            assert whole.count("A sentence that is told above the keys.") == 8
+            await pilot.press("t")
 
 
 async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: pytest.MonkeyPatch) -> None:

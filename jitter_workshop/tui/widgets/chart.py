@@ -23,7 +23,9 @@ _FLAT = 5
 """A chart is flat if its width in columns is at least this many times its height in rows."""
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
-_LEAST_CHART_HEIGHT = 6
+_WANTED_ROWS, _LEAST_ROWS, _LEAST_LEGEND = 10, 6, 2
+"""The rows of a chart with its axis from which a legend gets more than _LEAST_LEGEND lines, and the rows that even
+these lines leave to the chart."""
 
 
 class ChartView(Widget):
@@ -113,7 +115,8 @@ class ChartView(Widget):
         marks = () if self._guessing else self.marks
         told = partial(canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
         named = drawn[: len(drawn) - self._listed]
-        most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
+        room = max(height - _WANTED_ROWS, min(_LEAST_LEGEND, height - _LEAST_ROWS))
+        most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), room)
         if most <= 0:
             return render(width, height)
         legend: list[Text] = []

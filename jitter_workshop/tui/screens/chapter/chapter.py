@@ -62,10 +62,16 @@ _CHANGES_OR_RUNS = {
 _STILL_OPEN = "Your guess is still open{why}. Enter keeps a guess."
 _DOES_NOT_COUNT = ": this run does not count in the chapter"
 PRACTICE = "P opens a practice machine."
-_MOST_ABOVE_CHART = 4
-"""The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
+_AROUND_CHART, _CHART_ROWS, _LEGEND_LINES = 6, 12, 4
+"""Rows of a small screen that belong to the title, the steps, the rules and the keys; the rows that its chart should
+have, with the axis; and the most lines of the chart's legend that get room of their own."""
+_LEAST_ABOVE_CHART, _MOST_ABOVE_CHART = 3, 4
+"""The least and the largest number of lines of a step's result above its chart on a small screen. The table shows all
+lines."""
+_MOST_BELOW_CHART = 3
+"""The largest number of lines above the keys that a small screen shows below a chart. The table shows all lines."""
 _LEAST_TOLD = 2
-"""The least number of lines of a comparison's result that are shown in addition to its caveats."""
+"""The least number of lines of a step's result that are shown in addition to its caveats."""
 _LEAST_UNDER = 13
 """The least rows for a chart below a step's figures, with its legend."""
 _AROUND_FIGURES, _BESIDE_FIGURES = 6, 69
@@ -91,11 +97,6 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
     if last.cell_len > room:
         last.truncate(room if (end := last.plain.rfind(" ", 0, room + 1)) < 1 else end)
     return [*lines[: most - 1], last.append(_MORE, "dim")]
-
-
-def _is_long(result: Result, guess: Lines) -> bool:
-    """Return True if a result and the lines on the guess have more lines than fit above the chart."""
-    return len(result.told) + len(result.caveats) + len(guess) > _MOST_ABOVE_CHART
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -323,12 +324,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _result(self, width: int) -> Iterable[Text]:
         result, guess = self._whole_result(width)
-        if not (self._may_cut and _is_long(result, guess)):
-            return [*result.told, *result.caveats, *guess]
         told, caveats = result.told, result.caveats
+        most = self._room_above_chart() if self._may_cut else None
+        if most is None or len(told) + len(caveats) + len(guess) <= most:
+            return [*told, *caveats, *guess]
         # A cut sentence says so; the table has room for all of them. A worsening and the caveats are never cut.
         uncut = result.uncut and result.uncut + (len(told) > result.uncut)
-        room = max(_MOST_ABOVE_CHART - len(caveats), _LEAST_TOLD, uncut)
+        room = max(most - len(caveats), _LEAST_TOLD, uncut)
         if len(told) > room or not caveats:
             told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
         return [*told, *caveats, *_cut(guess, room - len(told), width)]
@@ -339,10 +341,26 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @property
     def _may_cut(self) -> bool:
-        """Return True if this small screen shows only the first lines of a long comparison, because the chart needs
-        the room."""
-        layout = self.now.layout
-        return not self.tall and layout.both and layout.chart
+        """Return True if this small screen shows only the first lines of a long result and of long sentences, because
+        the chart needs the room."""
+        return not self.tall and self.now.layout.chart
+
+    @property
+    def _cuts(self) -> bool:
+        """Return True if this screen does not show all lines of the step's result now."""
+        if not self._may_cut:
+            return False
+        result, guess = self._whole_result(self.size.width - 2)
+        return len(result.told) + len(result.caveats) + len(guess) > self._room_above_chart()
+
+    def _room_above_chart(self) -> int:
+        """Return how many lines of the step's result this small screen has room for above the chart."""
+        width = self.size.width - 2
+        others = len(list(self._banner(width))) + len(self.sheet("#class-line").lines(width))
+        others += len(self.sheet("#say").lines(width))
+        others += min(len(self.now.curves()) + len(self.now.drawing().marks), _LEGEND_LINES)
+        room = self.size.height - _AROUND_CHART - _CHART_ROWS - others
+        return min(max(room, _LEAST_ABOVE_CHART), _MOST_ABOVE_CHART)
 
     def _leaves_figures(self) -> bool:
         """Return True if the figures beside a chart stand below the lesson's page, so that the chart has the whole
@@ -407,7 +425,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
             for text in filter(None, self.sentences())
         )
-        return self.in_sight(itertools.chain.from_iterable(said), width)
+        lines = itertools.chain.from_iterable(said)
+        return _cut(list(lines), _MOST_BELOW_CHART, width) if self._may_cut else self.in_sight(lines, width)
 
     def keys(self) -> Sequence[Shown]:
         running = self._page.run
@@ -483,8 +502,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if layout.chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
-            cuts = self._may_cut and _is_long(*self._whole_result(self.size.width - 2))
-            more = "all of it" if cuts else "table"
+            more = "all of it" if self._cuts else "table"
             return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
             other = self.query_one("#data" if reads else "#lesson", Pane)
