@@ -214,7 +214,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.say("", *plan_view.plain_plan_lines(plan, talk.width), "")
     if not plan.changes:
         return
-    if talk.ask("Enter apply · n change nothing") != "":
+    if talk.ask(f"Enter {plan_view.enter_on_plan(plan)} · n change nothing") != "":
         talk.tell("Nothing was written.")
         return
     try:

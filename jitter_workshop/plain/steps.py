@@ -23,7 +23,7 @@ from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import masks
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
-from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
+from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.runs import curves, effect
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
@@ -71,7 +71,9 @@ class PlainStep:
         position = following.index(self.name)
         if position + 1 == len(following):
             return f"Enter finish · {self.rest}"
-        return f"Enter {following[position + 1]} · {self.rest}"
+        name = following[position + 1]
+        # At the step itself, "apply" is what Enter does to the host.
+        return f"Enter {'see the plan' if name == 'apply' else name} · {self.rest}"
 
     @property
     def rest(self) -> str:
@@ -375,7 +377,8 @@ class PlainApply(PlainStep):
         if walk.sets:
             if walk.host.awaits_reboot:
                 return f"Enter go on without a reboot · restore · {self.rest}"
-            enter = "Enter skip change" if settings.barred(self.workshop, walk) else "Enter apply"
+            barred = settings.barred(self.workshop, walk)
+            enter = "Enter skip change" if barred else f"Enter {enter_on_plan(self.page.shown)}"
             enter = "Enter go on" if by_hand.taken else enter
             restore = "restore · " if walk.host.applied or walk.by_hand.owed else ""
             return f"{enter} · {by_hand.offer()}{self._boots()}{restore}{self.rest}"

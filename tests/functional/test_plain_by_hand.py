@@ -61,7 +61,7 @@ def test_typed_writes_are_told_after_enter_and_adopted(live: FakeWorkshop, tree:
     before = tuned_tree.contents(tree)
     wrong, right, other = typed(tree, made[INTERVAL], "77"), typed(tree, made[INTERVAL]), typed(tree, made[THP])
     text = told(live, *TO_APPLY, "hand", "", wrong, "", right, "", other, "", "take", "", "q", "")
-    assert "Enter apply · hand = type the writes" in text
+    assert "Enter apply 2 writes · hand = type the writes" in text
     watched = text.split("YOUR WRITES, WATCHED")[1]
     assert f"echo 10 > {INTERVAL}" in watched
     assert f"echo madvise > {THP}" in watched

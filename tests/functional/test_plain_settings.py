@@ -61,7 +61,8 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     said = talk(live, "1||2|||||||||q|")
     flat = in_a_line(said)
     assert "✗" not in said.split("measure")[0]
-    assert "Enter apply · b back" in said
+    assert "Enter see the plan · b back" in flat
+    assert "Enter apply 2 writes · hand" in flat
     assert "Applying." in said
     assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
     assert "now has the wanted values" in flat
@@ -133,7 +134,7 @@ def test_restore_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) 
     before = tuned_tree.contents(tree)
     said = talk(live, APPLIED + "|b|restore|restore||p|restore|restore|q")
     flat = in_a_line(said)
-    assert "Enter apply · restore · b back" in flat
+    assert "Enter look again · restore · b back" in flat
     assert flat.count("Restored: ") == 2
     assert NOTHING_OF_CHAPTER in flat
     assert flat.count("Applied and read back: 2 tunables") == 2
@@ -432,7 +433,8 @@ def test_a_write_that_changed_since_it_was_shown_is_not_made(live: FakeWorkshop,
     typed = Typed(APPLIED + "|q|", {5: lambda: (tree / INTERVAL).write_text("7\n")})
     assert PlainWalk(live, typed, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
-    assert typed.prompts[5].startswith("Enter apply")
+    assert "Enter apply 2 writes" in flat
+    assert typed.prompts[5].endswith("quit > ")
     assert f"! Refused: /{INTERVAL}: {NOT_SHOWN}" in flat
     assert "Restored: 1 tunable, 1 write (thp)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

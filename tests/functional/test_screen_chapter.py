@@ -956,7 +956,8 @@ async def test_the_plan_shows_every_change_and_the_picker_changes_it() -> None:
         await settled(pilot)
         await pilot.press("m")
         await settled(pilot)
-        await pilot.press("enter", "enter", "enter")
+        # The question about the causes is skipped by a second Enter.
+        await pilot.press("enter", "enter", "enter", "enter")
         plan = chapter_of(app).walk.plan()
         # The page above the plan may be so long that the plan has to be scrolled to.
         text = chapter_of(app).sheet("#data-sheet").plain()
@@ -972,7 +973,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
     app = at_measure(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for key in ("m", *["enter"] * 5):
+        for key in ("m", *["enter"] * 6):
             await pilot.press(key)
             await settled(pilot)
         screen = chapter_of(app)

@@ -56,7 +56,7 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert "task evil[red] [2J x" in text
         assert "\x1b" not in text
         assert "20 µs" not in text.partition("ONE OF THESE")[0].partition("WHO TOOK IT?")[2]
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it?")
         await pilot.press("down")
         assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "name it")
         await pilot.press("enter")
@@ -83,6 +83,11 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
         await pilot.press("enter")
         await settled(pilot)
         walk = workshop.walk("baseline")
+        assert walk.current == "diagnose", "an Enter too many skips no question that has just appeared"
+        assert words.UNCHOSEN in in_a_line(app)
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
+        await pilot.press("enter")
+        await settled(pilot)
         assert walk.current == "again"
         assert walk.progress.diagnosis is None
         assert walk.progress.skipped == walk.progress.runs["measure"]
@@ -107,7 +112,7 @@ async def test_the_skipped_question_is_told_only_until_the_next_key_that_leads_o
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("n", "enter")
+        await pilot.press("n", "enter", "enter")
         await settled(pilot)
         walk = workshop.walk("baseline")
         assert words.SKIPPED in in_a_line(app)
@@ -116,7 +121,7 @@ async def test_the_skipped_question_is_told_only_until_the_next_key_that_leads_o
             await settled(pilot)
         assert "skipped" not in in_a_line(app)
         assert walk.diagnosis.skipped
-        await pilot.press("b", "n", "enter")
+        await pilot.press("b", "n", "enter", "enter")
         await settled(pilot)
         assert words.SKIPPED in in_a_line(app), "it was skipped once more"
 
@@ -141,8 +146,8 @@ async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest
         finally:
             gate.set()
         await settled(pilot)
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
-        await pilot.press("enter")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it?")
+        await pilot.press("enter", "enter")
         await settled(pilot)
         assert workshop.walk("baseline").current == "again"
 

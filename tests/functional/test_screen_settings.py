@@ -123,7 +123,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         await to_apply(pilot)
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"] == "apply 2 writes"
         assert "restored when you leave" in said(app)
         await pilot.press("enter")
         await settled(pilot)
@@ -142,7 +142,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert "Restored: " in said(app)
         assert tuned_tree.contents(tree) == before
         await to_the_plans_end(pilot)
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"].startswith("apply ")
         await pilot.press("enter")
         await settled(pilot)
         await pilot.press("enter")
@@ -173,7 +173,7 @@ async def test_enter_applies_no_plan_whose_end_was_not_seen(live: FakeWorkshop, 
             assert agent.calls == []
         await to_the_plans_end(pilot)
         assert not pane.more_below
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"].startswith("apply ")
         await pilot.press("enter")
         await settled(pilot)
         assert [call[0] for call in agent.calls] == ["apply"]
@@ -199,7 +199,7 @@ async def test_equal_writes_are_one_line_and_plus_shows_each_before_enter_writes
         await settled(pilot)
         assert not pane.more_below
         assert figures_last(app) in text_of(app)
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"].startswith("apply ")
         await pilot.press("plus")
         await settled(pilot)
         assert all(one.path in figures(app) for one in made)
@@ -209,13 +209,13 @@ async def test_equal_writes_are_one_line_and_plus_shows_each_before_enter_writes
         await settled(pilot)
         assert figures_last(app) in text_of(app)
         assert made[-1].path in text_of(app)
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"].startswith("apply ")
         assert agent.calls == []
         await pilot.press("plus")
         await settled(pilot)
         assert made[-1].path not in figures(app)
         await to_the_plans_end(pilot)
-        assert offered(app)["chapter.enter"] == "apply"
+        assert offered(app)["chapter.enter"].startswith("apply ")
         assert agent.calls == []
 
 
@@ -510,7 +510,7 @@ async def test_the_effect_of_enter_is_said_before_it(
         for name, words in told.items():
             assert (words in said(app)) == (name == rights)
         await to_the_plans_end(pilot)
-        assert offered(app)["chapter.enter"] == ("who can" if rights == "none" else "apply")
+        assert offered(app)["chapter.enter"].partition(" ")[0] == ("who" if rights == "none" else "apply")
 
 
 # -- what is agreed to is what was shown ------------------------------------------------------------------------------
@@ -575,6 +575,7 @@ async def test_other_cpus_are_on_the_screen_before_enter_agrees_to_them(size: tu
         for placed in ("Producer on CPU 3,", "accumulator on CPU 2,", "journaller on CPU 1, as you asked"):
             assert placed in figures(app)
         assert "This is the plan with these CPUs." in said(app)
+        await to_the_plans_end(pilot)
         await pilot.press("enter")
         await settled(pilot)
         assert screen.step == "again"
@@ -608,7 +609,7 @@ async def test_without_another_choice_nothing_is_told() -> None:
         await settled(pilot)
         assert app.screen is screen
         assert figures(app) == before
-        assert "Enter agrees to this plan" in said(app)
+        assert "Enter agrees to it" in said(app)
 
 
 @pytest.mark.parametrize("way", ["enter", "m", "click"])
@@ -620,6 +621,7 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
         screen = await to_apply_of_pinning(pilot, workshop)
         screen.walk.cpus.choose(3, 2, None)
         for expected in ("apply", "again"):
+            await to_the_plans_end(pilot)
             if way == "click":
                 screen.post_message(LoopLine.Clicked("again"))
             else:
@@ -654,6 +656,28 @@ async def test_an_enter_that_was_typed_ahead_agrees_to_no_plan(
         assert screen.step == "apply"
         assert "sched_setaffinity(producer)" in figures(app)
         monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
+        await to_the_plans_end(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.step == "again"
+
+
+async def test_enter_agrees_to_no_placement_whose_end_was_not_seen() -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        pane = app.screen.query_one("#data", Pane)
+        assert pane.more_below
+        assert offered(app)["chapter.enter"] == "more below"
+        assert "chapter.skip" not in offered(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.step == "apply"
+        assert pane.scroll_offset.y > 0
+        await to_the_plans_end(pilot)
+        assert offered(app)["chapter.enter"] == "agree"
         await pilot.press("enter")
         await settled(pilot)
         assert screen.step == "again"

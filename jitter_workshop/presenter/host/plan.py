@@ -18,7 +18,7 @@ from jitter_workshop.presenter.text.styled import Text
 
 EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
-PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
+PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. At its end, Enter agrees to it. p lets you choose other CPUs."
 _IGNORED = "You pressed Enter while the plan opened, so the workshop ignored the key."
 TOO_EARLY = f"{_IGNORED} Press Enter again to agree to the plan."
 TOO_EARLY_TO_READ = f"{_IGNORED} Press Enter again to go on."
@@ -119,6 +119,14 @@ def total(view: PlanView) -> str:
     if _only_calls(view.changes):
         return many(len(view.changes), "system call")
     return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
+
+
+def enter_on_plan(view: PlanView | None) -> str:
+    """Return what Enter does at a plan's end, such as ``apply 3 writes``. If nothing is left to write, Enter only reads
+    the settings again. ``view``: None if the plan is not known yet."""
+    if view is None:
+        return "apply"
+    return f"apply {many(len(view.changes), 'write')}" if view.changes else "look again"
 
 
 def _only_calls(changes: Sequence[Change]) -> bool:

@@ -31,13 +31,15 @@ class Diagnose(Step):
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.cursor = -1
-        """The index of the cause under the cursor; -1 for none: Enter then skips the question."""
+        """The index of the cause under the cursor; -1 for none: Enter, pressed twice, then skips the question."""
+        self._reminded = False
+        """True if Enter was pressed without a chosen cause, so that the next Enter skips the question."""
         self._went = (0, 0)
         self._failed = ""
 
     def enter(self) -> None:
         super().enter()
-        self.cursor, self._failed, self._went = -1, "", (0, 0)
+        self.cursor, self._failed, self._went, self._reminded = -1, "", (0, 0), False
         if self.walk.diagnosis.open and self.walk.diagnosis.ready is None:
             self.screen.run_worker(self._read(), exclusive=True, group="diagnose")
 
@@ -108,7 +110,7 @@ class Diagnose(Step):
 
     @property
     def enter_key(self) -> EnterKey:
-        named = "name it" if self.cursor >= 0 else words.SKIP
+        named = "name it" if self.cursor >= 0 else words.SKIP if self._reminded else words.SKIP_ASKED
         label = "to the list" if self.reading_first else named if self._open else self._going_on
         return EnterKey(label, acts=self._open, waits=self._waits)
 
@@ -116,8 +118,15 @@ class Diagnose(Step):
         if self._waits:
             return "stay"
         seen = self.walk.diagnosis.ready
-        if not self._open or seen is None or self.cursor < 0:
+        if not self._open or seen is None:
             return "go on"
+        if self.cursor < 0:
+            if self._reminded:
+                return "go on"
+            # An Enter that was meant for the page before must not skip a question that has just appeared.
+            self._reminded = True
+            self.screen.tell(words.UNCHOSEN)
+            return "stay"
         self.walk.diagnosis.answer(seen.suspects[self.cursor].id)
         self.screen.redraw()
         self.screen.query_one("#data", Pane).scroll_home(animate=False)

@@ -951,7 +951,7 @@ class Apply(Step):
     def _said_of_plan(self) -> str:
         page = self.page
         if not self.walk.sets:
-            return "Enter agrees to this plan; p lets you choose other CPUs."
+            return "At the plan's end, Enter agrees to it. p lets you choose other CPUs."
         if page.tried is not None:
             return ""
         if self.walk.by_hand.owed:
@@ -990,11 +990,11 @@ class Apply(Step):
 
     @property
     def to_read_first(self) -> Sequence[str]:
-        """Return the pane of the plan, too, before Enter makes its changes: the learner sees the whole list first."""
+        """Return the pane of the plan, too, before Enter agrees to the plan: the learner sees the whole list first."""
         page, walk = self.page, self.walk
         begun = page.tried is not None or page.by_hand is not None or walk.host.awaits_reboot
-        makes = walk.sets and not (begun or self.to_mask or self._no_rights)
-        return ("#data",) if makes and self.enter_key.acts else super().to_read_first
+        agrees = not (begun or self.to_mask or (walk.sets and self._no_rights))
+        return ("#data",) if agrees and self.enter_key.acts else super().to_read_first
 
     @property
     def _enter_label(self) -> str:
@@ -1007,7 +1007,7 @@ class Apply(Step):
         if self.walk.sets:
             if self.walk.host.awaits_reboot or self.page.tried is not None:
                 return "home" if self.walk.host.awaits_reboot else "go on"
-            return "who can" if self._no_rights else "apply"
+            return "who can" if self._no_rights else plan_view.enter_on_plan(self.page.planned)
         return "agree" if not self.walk.host.rehearsed else self._going_on
 
     def pressed_enter(self) -> Work:
