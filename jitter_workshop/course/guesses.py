@@ -20,7 +20,6 @@ from jitter_workshop.stats.omission import (
     WITHOUT_WAITS,
     compared_latency,
     sent_share,
-    share_told,
     told_with_waits,
     view_with_waits,
 )
@@ -87,17 +86,16 @@ def _few_sent(task: GuessTask, right: tuple[Answer, ...], before: KnownRun, seen
     each may have fallen further than the runs show. If only the second run did, the figure that fell most decides.
     """
     shares = [None if task.by == "value" else sent_share(before), sent_share(seen)]
-    least = min((share for share in shares if share is not None), default=None)
-    if least is None:
+    if shares == [None, None]:
         return ""
     deciding = {shows.figure if task.by == "factor" and shows is not None else task.figure}
     if task.by == "falls":
         all_decide = right[0].figure is None or shares[0] is not None
         deciding = {answer.figure for answer in (task.answers if all_decide else right)}
     if deciding & BY_MESSAGE:
-        return f"{_sent_told(least)} A figure that decides the answer counts something that each message may cause."
+        return f"{_FEW_SENT}, and a figure that decides the answer counts something that each message may cause."
     if any(name in WITHOUT_WAITS for name in deciding) and _leaves_out(task, before, seen):
-        return f"{_sent_told(least)} {_LEFT_OUT}"
+        return f"{_FEW_SENT}, and {_LEFT_OUT}"
     return ""
 
 
@@ -109,11 +107,9 @@ def _leaves_out(task: GuessTask, before: KnownRun, seen: KnownRun) -> bool:
     return any(_deciding(name, before, seen) is figure_with_id(name) for name in names)
 
 
-_LEFT_OUT = "The latency that decides the answer leaves out the waits of the other messages."
-
-
-def _sent_told(share: float) -> str:
-    return f"only {share_told(share)} of the planned messages were sent, because a thread was stopped for long."
+_FEW_SENT = "a run sent few of its planned messages"
+"""The reason without its figures: the warning on the same screen tells these (``presenter.runs.omission``)."""
+_LEFT_OUT = "the latency that decides the answer leaves out the waits of the other messages."
 
 
 def judged_by_counts(task: GuessTask, guess: Guess, shows: Shows | None) -> bool:
@@ -338,8 +334,8 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return GuessOutcome(text, None, "", guessed, None)
-    if not waits and (share := sent_share(seen)) is not None:
-        return GuessOutcome(f"{_NOT_JUDGED}{_sent_told(share)} {_LEFT_OUT}", None, "", guessed, None)
+    if not waits and sent_share(seen) is not None:
+        return GuessOutcome(f"{_NOT_JUDGED}{_FEW_SENT}, and {_LEFT_OUT}", None, "", guessed, None)
     near, words = judge_value(guessed, measured, called)
     few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
     text = f"You marked {nice_ns(guessed)} at {called}; the run measured {few}{nice_ns(measured)}. {words}"

@@ -297,7 +297,9 @@ class PlainMeasuredStep(PlainStep):
         talk.chart(curves)
         talk.table(curves)
         if (run := walk.runs.run_in(self.name)) is not None:
-            talk.say("", *effect.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked))
+            key = "m" if walk.measuring.can_repeat(self.name) else ""
+            told = effect.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked, key)
+            talk.say("", *told)
             if rates := chapter_view.gap_rates(walk, self.name, talk.width):
                 talk.say("", *rates)
             if walk.runs.unshown:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jitter_workshop.model.evidence import MEASURED, Cause, EvidenceReport
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.runs.omission import few_sent, warning
+from jitter_workshop.presenter.runs.omission import few_sent, to_repeat, warning
 from jitter_workshop.presenter.runs.run import run_result_lines
+from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.figures import INTENDED, KnownRun
 from tests import madeup
 
@@ -38,11 +40,49 @@ def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -
     unexpected = sent(87, 120_000_000)
     expected = replace(unexpected, noise="unbound")
     calm, red = (warning((KnownRun(run),)) for run in (expected, unexpected))
-    assert calm.plain == red.plain
+    assert calm.plain == (
+        "Only 9 % of the planned messages were sent: the run's own load (unbound) stopped a thread for long. "
+        "With the waits, p99.9 is about 120 ms."
+    )
     assert {calm.style, *(span.style for span in calm.spans)} == {"text"}
     assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "bold text"}
     assert warning((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
     assert warning((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
+
+
+def traced(run: Run, *took: tuple[str, str, int]) -> KnownRun:
+    """The run with a report on its trace, in which these causes (kind, name) took so many ms."""
+    causes = tuple(Cause(kind, name, 1, ms * 1_000_000, 0, 0.0, 0) for kind, name, ms in took)
+    return KnownRun(run, report=EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, causes, (), 10**9))
+
+
+def test_the_warning_names_what_stopped_a_thread_if_the_trace_shows_it() -> None:
+    made = sent(87, 120_000_000)
+    ours = traced(made, ("task", "producer", 30), ("task", "accumulator", 30), ("task", "backup", 50))
+    assert f": a thread was stopped for long, mostly by {label('task', MEASURED)}. " in warning((ours,)).plain
+    half = traced(made, ("task", "backup", 40), ("task", "cron", 41), ("irq", "disk", 9))
+    assert "for long. " in warning((half,)).plain
+    assert "mostly" not in warning((traced(made, ("no_event", "", 90)),)).plain
+    # A task that is not the load took the time, so the load does not explain it.
+    loaded = replace(made, noise="unbound")
+    red = warning((traced(loaded, ("task", "backup", 90), ("task", "unbound", 9)),))
+    assert red.style == "bold bad"
+    assert "mostly by task backup" in red.plain
+    calm = warning((traced(loaded, ("task", "unbound", 90), ("task", "backup", 9)),))
+    assert calm.style == "text"
+
+
+def test_the_run_to_repeat_is_the_one_with_the_fewest_messages_and_no_load() -> None:
+    few, fewer, enough = KnownRun(sent(87)), KnownRun(sent(60)), KnownRun(sent(1_000))
+    loaded = KnownRun(replace(fewer.run, noise="unbound"))
+    pairs = ((few, fewer), (fewer, few), (few, enough), (few, loaded), (loaded, enough), (enough, enough))
+    assert [to_repeat(pair) for pair in pairs] == [1, 0, 0, 0, None, None]
+    assert warning((few, fewer), key="m").plain.endswith(" Measure the second run again (m).")
+    assert warning((few,), key="m").plain.endswith(" Measure again (m).")
+    assert "again" not in warning((loaded,), key="m").plain
+    assert warning((KnownRun(sent(5)), KnownRun(sent(6)))).plain.startswith(
+        "Less than 1 % of the planned messages were "
+    )
 
 
 def test_of_two_runs_the_warning_says_which() -> None:

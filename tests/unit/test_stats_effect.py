@@ -953,7 +953,7 @@ def test_a_latency_whose_waits_are_not_known_has_no_direction() -> None:
     caused = dataclasses.replace(nothing, causes=(CauseTime("task python3", (1e6, 1.1e6)),))
     for effects in (nothing, caused):
         told = " ".join(said(effects, gone, dataclasses.replace(gone, id="b")).split())
-        assert "Only 10 % and 10 % of the planned messages were sent in both runs" in told
+        assert "Only 10 % of the planned messages were sent in both runs" in told
         assert "No clear change: no figure that can be compared moved by a factor of 2." in told
 
 

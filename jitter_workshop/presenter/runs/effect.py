@@ -145,16 +145,19 @@ def origin_of(seen: KnownRun) -> str:
     return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
 
 
-def result_of_one_run(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
+def result_of_one_run(
+    seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None, key: str = ""
+) -> Lines:
     """Return the result of one run. The result has the value of the percentile by which the run is judged, which alone
     is emphasised, and the chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it
     says that the run is recorded. A run that sent few of its planned messages has the percentile with the waits, and a
     warning (``presenter.runs.omission``); the warning comes first if the waits are not known. ``asked``: the percentile
     by which the chapter judges; it replaces the usual one. A chapter that judges by the due time
-    (``stats.figures.by_due_time``) has no value of transit here.
+    (``stats.figures.by_due_time``) has no value of transit here. ``key``: the key that makes the run again, for the
+    warning; "" for none.
     """
     due = by_due_time(shows)
-    judged, warning = _judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False)
+    judged, warning = _judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False, key=key)
     tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
     if judged is not None:
@@ -337,6 +340,7 @@ def result_of_two_runs(
     proof: str | Text = "",
     *,
     short: bool = False,
+    key: str = "",
 ) -> Result:
     """Return the result of two runs, as lines in this order:
 
@@ -351,9 +355,10 @@ def result_of_two_runs(
     Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
     cannot be proven. If ``proof`` is a ``Text``, it is the verdict of a proof. Then the lines begin with this verdict,
     and the result of the two runs is not emphasised. ``short``: join the first two in one paragraph, and the last two
-    before the notes; the times of causes are then a note.
+    before the notes; the times of causes are then a note. ``key``: the key that makes a run with few messages again,
+    for the warning; "" for none.
     """
-    told, uncut, caveats, notes = _compared(found, runs, relation, proof, short)
+    told, uncut, caveats, notes = _compared(found, runs, relation, proof, short, key)
     wrapped = [wrap(part, width) for part in told]
     return Result(
         [line for part in wrapped for line in part],
@@ -364,7 +369,7 @@ def result_of_two_runs(
 
 
 def _compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool, key: str
 ) -> tuple[list[Text], int, list[Text], list[Text]]:
     """Return the paragraphs of :func:`result_of_two_runs`: the result, how many of its first paragraphs a screen must
     not cut, its caveats, and its notes."""
@@ -378,7 +383,7 @@ def _compared(
     others = " ".join(_disturbances(runs, _MUCH_COMPANY))
     smaller = "" if others else " ".join(_disturbances(runs, 0.0))
     with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
-    few = [warning] if (warning := few_sent(runs, valued=not with_them)) else []
+    few = [warning] if (warning := few_sent(runs, valued=not with_them, key=key)) else []
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None and reason.few:
         few = []
     if relation != "changed":

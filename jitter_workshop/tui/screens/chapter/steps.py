@@ -44,7 +44,7 @@ from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.omission import few_sent
+from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
 from jitter_workshop.presenter.runs.run import about_to_measure, judging_percentile
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -772,7 +772,8 @@ class Measure(Step):
             return Result(effect.unfinished_line(now, workload, self.page.asked, width, waits=waits, from_due_time=due))
         if seen is None:
             return Result([])
-        told = effect.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked)
+        key = "m" if self._sent_few else ""
+        told = effect.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked, key)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
@@ -824,7 +825,15 @@ class Measure(Step):
         made = self.walk.runs.run_in(self.name) is not None
         switches = made and not self.after_change and bool(self.walk.noise.offer())
         first: list[Shown] = [self._noise_key] if switches else []
+        if self._sent_few:
+            return StepKeys(first, before_enter=[("chapter.again", "measure again")])
         return StepKeys(first, again=made and self.walk.measuring.measures(self.name))
+
+    @property
+    def _sent_few(self) -> bool:
+        """Return True if the step's run sent few of its messages without a known load, and can be made again."""
+        seen = self.walk.runs.known(self.name)
+        return seen is not None and to_repeat((seen,)) is not None and self.walk.measuring.can_repeat(self.name)
 
     def key_again(self) -> Work:
         return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
@@ -1217,11 +1226,14 @@ class Compare(Step):
 
     @property
     def _made_anew(self) -> StepName | None:
-        """Return the step whose run has to be made again, because it is the reason why the two runs cannot be compared.
-        Return None if there is no such reason, or if the run cannot be made here."""
-        if self._reason is None:
+        """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, or it
+        sent few of its messages. Return None if there is no such run, or if it cannot be made now."""
+        number = self._reason.run if self._reason is not None else None
+        if number is None and self._both is not None and not self.walk.hunts:
+            number = to_repeat(self._both)
+        if number is None:
             return None
-        slot: StepName = SLOTS[self._reason.run]
+        slot: StepName = SLOTS[number]
         return slot if self.walk.measuring.can_repeat(slot) else None
 
     def key_again(self) -> Work:
@@ -1392,16 +1404,16 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             return effect.result_of_two_runs(found, both, relation, width)
         first, second = both
+        key = "m" if self._made_anew is not None else ""
         if relation == "alike" and first.run.id != second.run.id:
             if (reason := self._reason) is not None:
                 few = [] if reason.few else few_sent(both, width)
-                key = "m" if self._made_anew is not None else ""
                 return Result([*wrap(effect.not_comparable(reason, key), width), *few])
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
             told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
-            return Result([*few_sent(alike, width), *told])
-        result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short)
+            return Result([*few_sent(both, width), *told])
+        result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short, key=key)
         notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
