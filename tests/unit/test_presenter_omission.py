@@ -56,7 +56,7 @@ def traced(run: Run, *took: tuple[str, str, int]) -> KnownRun:
     return KnownRun(run, report=EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, causes, (), 10**9))
 
 
-def test_the_warning_names_what_stopped_a_thread_if_the_trace_shows_it() -> None:
+def test_the_warning_names_the_cause_that_stopped_a_thread_if_the_trace_shows_it() -> None:
     made = sent(87, 120_000_000)
     ours = traced(made, ("task", "producer", 30), ("task", "accumulator", 30), ("task", "backup", 50))
     assert f": a thread was stopped for long, mostly by {label('task', MEASURED)}. " in warning((ours,)).plain
