@@ -65,7 +65,8 @@ class ComparisonRow:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Hold the differences between two single runs. A comparison claims no cause. ``metric``: the name of the histogram
-    of the latencies; "" for the workload's main one."""
+    of the latencies; "" for the workload's main one. ``clock``: the words for latencies that are not the measured ones,
+    as in ``model.walk.RunCurve``; else ""."""
 
     run: str
     label: str
@@ -74,6 +75,7 @@ class Comparison:
     rows: tuple[ComparisonRow, ...]
     text: str
     metric: str = ""
+    clock: str = ""
 
 
 IMPORT_FORMAT = 1

@@ -13,7 +13,7 @@ from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Ru
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.stats.curve import curve_value_at, imported_curve
-from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, INTENDED, P99_FROM_DUE_TIME
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, FROM_DUE_TIME, INTENDED, P99_FROM_DUE_TIME
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 
 UNJUDGED = (
@@ -76,14 +76,15 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
     return tuple(found)
 
 
-def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
+def compare(a: Run, b: Run, metric: str | None = None, clock: str = "") -> Comparison:
     """Compare run ``b`` with the baseline ``a``: return a row for each measure.
 
     The measures are stall rates, time in stalls, the mean, the percentiles that are known for both runs, and the
     maximum. A row's ``ratio`` is b/a. Two times count as equal (ratio 1) if they differ by less than the resolution of
     the runs' clocks. If the resolutions differ, the coarser one decides. ``metric``: the name of a histogram; None for
-    the workload's main one. For runs that cannot be compared, the result has the reasons and no rows. Raise KeyError if
-    the runs can be compared, but one of them lacks the histogram.
+    the workload's main one. ``clock``: words for its latencies (``model.curve.Comparison``). For runs that cannot be
+    compared, the result has the reasons and no rows. Raise KeyError if the runs can be compared, but one of them lacks
+    the histogram.
     """
     name = metric or a.main_histogram
     unlike = differences(a, b)
@@ -95,13 +96,14 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     ha, hb = a.histograms[name], b.histograms[name]
     step_ns = max(a.clock.resolution_ns, b.clock.resolution_ns)
     rows = (*_stall_rows(a, b), *_value_rows(ha, hb, step_ns))
-    text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns, name)
-    return Comparison(b.id, b.label, True, (), rows, text, name if name != a.main_histogram else "")
+    text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns, name, clock)
+    return Comparison(b.id, b.label, True, (), rows, text, name if name != a.main_histogram else "", clock)
 
 
 def clock_told(found: Comparison) -> str:
-    """Return the words for the latencies of a comparison if they are counted from the due time; else ""."""
-    return "latencies from the due time" if found.metric == INTENDED else ""
+    """Return the words for the latencies of a comparison, such as ``latencies with the waits``; "" for measured
+    ones."""
+    return f"latencies {found.clock}" if found.clock else ""
 
 
 def duties_alone(unlike: Sequence[str]) -> bool:
@@ -202,13 +204,13 @@ def _row(measure: str, a: float, b: float, step: float = 0.0) -> ComparisonRow:
     return ComparisonRow(measure, a, b, b / a if a else None)
 
 
-def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int, metric: str) -> str:
+def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int, metric: str, clock: str) -> str:
     by_name = {r.measure: r for r in rows}
     tail = _tail_percentile(by_name, a.workload)
-    due = metric == INTENDED and f"p{DUE_TAIL}" in by_name
+    due = metric == INTENDED and clock in ("", FROM_DUE_TIME) and f"p{DUE_TAIL}" in by_name
     if due:
         tail = f"p{DUE_TAIL}"
-    name = FIGURES[P99_FROM_DUE_TIME].title if due else None
+    name = FIGURES[P99_FROM_DUE_TIME].title if due else f"{tail} {clock}" if clock else None
     parts = [_stalls_in_words(a, b), _percentile_in_words(by_name, tail, step_ns, name)]
     if tail != "p50" and not due:
         parts.append(_jump_in_words("p50", by_name.get("p50"), _MEDIAN_WORTH_SAYING))

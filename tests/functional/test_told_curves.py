@@ -14,7 +14,7 @@ from jitter_workshop.flow.reporting.anonymizer import anonymize_report
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.course.chapter import explain_page
+from jitter_workshop.presenter.course.chapter import comparison, explain_page
 from jitter_workshop.presenter.runs.effect import result_of_one_run
 from jitter_workshop.report import markdown
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
@@ -76,6 +76,20 @@ def test_a_chapter_that_judges_by_the_due_time_tells_it_everywhere(workshop: Fak
     workshop.walk("coordinated-omission").record("again", run)
     assert told(workshop, run) == {run.id}
     assert [one.label for one in workshop.told_curves((run,))] == [f"never stopped, {FROM_DUE_TIME}"]
+
+
+def test_the_table_of_two_runs_has_the_direction_of_their_result(workshop: FakeWorkshop) -> None:
+    """Without the waits the second run is slower, with them it is faster."""
+    walk = workshop.walk("pinning")
+    walk.record("measure", add(workshop, 1, STOPPED, label="free"))
+    walk.record("again", add(workshop, 2, ([100] * 9_900 + [20_000_000] * 100,) * 2, label="pinned"))
+    view = walk.comparison.view()
+    assert view is not None
+    ratios = {row.measure: row.ratio for row in view.comparison.rows}
+    assert (ratios["p99.9"] or 9) < 1
+    assert "p99.9 with the waits 169 ms, then 20 ms" in view.comparison.text
+    page = "\n".join(line.plain for line in comparison(view, 76))
+    assert "latencies with the waits" in page
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -20,7 +20,7 @@ from jitter_workshop.model.effect import CauseTime, Effects
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import effects_of_change
-from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved, titled
+from jitter_workshop.stats.figures import FROM_DUE_TIME, KnownRun, figure_with_id, moved, titled
 
 ONE_TRACED = "Only one of these runs was traced, and tracing makes a run slower."
 
@@ -54,7 +54,7 @@ class ChapterComparison:
             strayed = (*strayed, ONE_TRACED)
         both_ways = tuple(filter(None, (self._noise.both_ways(),)))
         # A comparison from the due time tells the chapter's figure itself.
-        effect = () if view.comparison.metric else self._effect(first, second)
+        effect = () if view.comparison.clock == FROM_DUE_TIME else self._effect(first, second)
         headline = " ".join([*strayed, *effect, view.headline, *both_ways])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))

@@ -14,8 +14,8 @@ from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, tail_of
-from jitter_workshop.stats.figures import INTENDED, KnownRun
-from jitter_workshop.stats.omission import WITH_WAITS
+from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
+from jitter_workshop.stats.omission import WITH_WAITS, clock_with_waits, told_with_waits
 from jitter_workshop.stats.scale import ratio_text
 
 _HOST_FACTS = (
@@ -41,14 +41,18 @@ def compare_runs(
     asked: str | None = None,
     causes: Sequence[CauseTime] = (),
 ) -> CompareView:
-    """Return the comparison of two runs. If both runs were made in the same way, the headline of the comparison tells
-    the known reason for their difference. Without one, it says how much chance alone changed the figures.
-    ``from_due_time``: True to compare latencies from the due time, if both runs have them. ``asked``: the percentile by
-    which the chapter judges. ``causes``: the time of each cause in both runs; () if a run has no trace."""
+    """Return the comparison of two runs, with the waits if one of them needs them.
+
+    If both runs were made in the same way, the headline of the comparison tells the known reason for their difference.
+    Without one, it says how much chance alone changed the figures. ``from_due_time``: True to compare latencies from
+    the due time, if both runs have them. ``asked``: the percentile by which the chapter judges. ``causes``: the time of
+    each cause in both runs; () if a run has no trace.
+    """
     from jitter_workshop.stats.comparison import compare
 
-    due = from_due_time and all(INTENDED in run.histograms for run in (a, b))
-    comparison = compare(a, b, INTENDED if due else a.main_histogram)
+    waits = told_with_waits([KnownRun(a), KnownRun(b)], wanted=from_due_time)
+    clock = FROM_DUE_TIME if from_due_time else clock_with_waits(a)
+    comparison = compare(a, b, INTENDED, clock) if waits else compare(a, b)
     found = relation(a, b)
     if found != "alike" or a.id == b.id:
         return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
