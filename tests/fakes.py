@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.bench.placement import choose_cpus
@@ -37,6 +37,9 @@ from jitter_workshop.stats.curve import percentile_curve
 from tests import madeup
 from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakenoise import Picks, Starts
+
+if TYPE_CHECKING:
+    import pytest
 
 BLOCKS = 4
 FOUR_CPUS = Topology(
@@ -220,6 +223,19 @@ def _fields(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict
         "lock": None if request.lock == "none" else request.lock,
         "notes": {"interrupts": "not asked for", **({HUNTED: BESIDE} if request.hunted else {})},
     }
+
+
+def stop_in_run(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the made-up run with this number be stopped most of the time, so that it sends few of its messages."""
+    fields = _fields
+
+    def stopped(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, object]:
+        found = fields(request, seed, blocks)
+        if seed == number:
+            found["stalls"] = dataclasses.replace(madeup.make_run(blocks)[0].stalls, stolen_ns_per_second=0.95e9)
+        return found
+
+    monkeypatch.setattr("tests.fakes._fields", stopped)
 
 
 def _run(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> Run:

@@ -468,7 +468,9 @@ class PlainCompare(PlainStep):
         if view.effects is not None and second is not None:
             seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.verdict_above_comparison(self.workshop, walk)
-            talk.say(*effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof).lines, "")
+            key = "m" if self._made_anew is not None else ""
+            result = effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof, key=key)
+            talk.say(*result.lines, "")
             if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
                 talk.tell(why)
                 talk.say("")
@@ -495,6 +497,19 @@ class PlainCompare(PlainStep):
         if walk.guess.outcome() is not None:
             self.page.tell_outcome(explained=False)
             talk.say("")
+
+    @property
+    def _made_anew(self) -> StepName | None:
+        """Return the step whose run has to be made again, because it cannot be compared; None if there is none."""
+        walk, both = self.walk, self.walk.runs.before_and_after()
+        return None if both is None else chapter_view.step_to_repeat(walk, walk.comparison.view(), both)
+
+    def measure(self) -> None:
+        if (slot := self._made_anew) is None:
+            super().measure()
+            return
+        self.walk.go(slot)
+        self.talk.tell("At this step, m makes the run again.")
 
     def _compare_recordings(self) -> None:
         """Compare the chapter's two recordings of another machine, made before and after the change. Their settings,

@@ -20,7 +20,7 @@ from jitter_workshop.presenter.course.action_meanings import beside_a_word
 from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.runs.fanout import MANY_HOSTS
 from tests import talking
-from tests.fakes import FakeWorkshop, open_workshop
+from tests.fakes import FakeWorkshop, open_workshop, stop_in_run
 
 Trees = Callable[[str], Path]
 
@@ -150,6 +150,18 @@ def test_a_run_that_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) 
     said = talk("3||q", workshop, "baseline")
     assert "Stopped after 2 blocks" in said
     assert workshop.walk("baseline").runs.run_in("measure") is None
+
+
+def test_a_run_that_cannot_be_compared_is_made_again_from_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_in_run(monkeypatch, 2)
+    workshop = quad()
+    said = " ".join(talk("3||5||6|m|m|6|q", workshop, "baseline").split())
+    assert "Not comparable: in the second run, " in said
+    assert "Measure the second run again (m)." in said
+    assert workshop.measured == 3
+    assert said.index("At this step, m makes the run again.") < said.index("The difference is luck")
+    # Without such a reason, the step has no run to make.
+    assert "You can measure in the steps" in talk("6|m|q", workshop, "baseline")
 
 
 def test_a_thief_is_woken_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests import fakes, madeup, talking
-from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, walk_with
+from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, stop_in_run, walk_with
 from tests.screens import read_on, settled, text_of
 
 SIZES = [(80, 24), (160, 48)]
@@ -1007,19 +1007,6 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         explained = screen.walk.runs.explain()
         assert explained is not None
         assert app.clipboard == "\n".join(command for command, _ in explained.by_hand)
-
-
-def stop_in_run(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let the made-up run with this number be stopped most of the time, so that it sends few of its messages."""
-    fields = fakes._fields
-
-    def stopped(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, object]:
-        found = fields(request, seed, blocks)
-        if seed == number:
-            found["stalls"] = dataclasses.replace(madeup.make_run(blocks)[0].stalls, stolen_ns_per_second=0.95e9)
-        return found
-
-    monkeypatch.setattr("tests.fakes._fields", stopped)
 
 
 @pytest.mark.parametrize("size", SIZES)

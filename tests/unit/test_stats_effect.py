@@ -748,6 +748,11 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
         "Between the runs isolation changed. So neither run is better or worse. The largest difference"
     )
     assert "Looks" not in told
+    # The chapter's figure comes before the largest of all, moved or not.
+    count = Effect("moves", ("0.6", "4.56 a second"), 7.6, "same", "more", sort="cause")
+    for known in (dataclasses.replace(found, shown=count), dataclasses.replace(found, missed=count)):
+        told = " ".join(said(known, slow, fast, relation="strayed").split())
+        assert told.endswith("or worse. The chapter's figure: moves: 0.6 → 4.56 a second, a factor of 7.6.")
     both = KnownRun(slow), KnownRun(fast)
     line = effect.result_of_two_runs(found, both, "strayed", 200).lines[0]
     assert str(line.spans[0].style) == "bold accent"

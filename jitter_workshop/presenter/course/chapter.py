@@ -24,6 +24,7 @@ from jitter_workshop.model.walk import (
 )
 from jitter_workshop.presenter.runs import effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
+from jitter_workshop.presenter.runs.omission import to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
     Lines,
@@ -38,6 +39,7 @@ from jitter_workshop.presenter.text.lines import (
 from jitter_workshop.presenter.text.prose import command_lines, in_one_style, styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.comparison import amount, clock_told, duties_alone, measure_name, ratio_told
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
@@ -106,6 +108,18 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
     value = f"p{clean(task.percentile or '99.9', CELL)} = {nice_ns(value_ns)}"
     keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
     return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
+
+
+def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
+    """Return the step whose run has to be made again: it is the reason why two equal runs cannot be compared, or it
+    sent few of its messages. Return None if there is no such run, or if it cannot be made now. ``view``: the comparison
+    of ``both``, the chapter's two runs."""
+    number = view.reason.run if view is not None and view.reason is not None else None
+    if number is None and not walk.hunts:
+        number = to_repeat(both)
+    if number is None:
+        return None
+    return SLOTS[number] if walk.measuring.can_repeat(SLOTS[number]) else None
 
 
 def comparison(view: CompareView, width: int) -> Lines:

@@ -355,8 +355,8 @@ def result_of_two_runs(
     Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
     cannot be proven. If ``proof`` is a ``Text``, it is the verdict of a proof. Then the lines begin with this verdict,
     and the result of the two runs is not emphasised. ``short``: join the first two in one paragraph, and the last two
-    before the notes; the times of causes are then a note. ``key``: the key that makes a run with few messages again,
-    for the warning; "" for none.
+    before the notes; the times of causes are then a note. ``key``: the key that makes a run that cannot be compared
+    again; "" for none.
     """
     told, uncut, caveats, notes = _compared(found, runs, relation, proof, short, key)
     wrapped = [wrap(part, width) for part in told]
@@ -387,7 +387,7 @@ def _compared(
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None and reason.few:
         few = []
     if relation != "changed":
-        line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
+        line = Text.assemble(_lead(origin), _unjudged(found, runs, relation, key))
         known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
         quiet = [Text(others, "text")] if others else []
         return [*few, line, *quiet], len(few), known, [Text(smaller, "text")] if smaller else []
@@ -597,20 +597,24 @@ def _left(seen: KnownRun) -> list[str]:
     return [f"The largest remaining cause in the trace: {cause_words(most.kind, most.name)}."]
 
 
-def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
+def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key: str) -> Text:
     """Return the result of two runs that cannot be called better or worse. The reason is that settings changed during a
     run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
-        return not_comparable(reason)
+        return not_comparable(reason, key)
     shown = found.lead or found.nearest
     if relation in ("alike", "strayed"):
         shown = next(iter(found.differences), shown)
     if relation == "strayed" and any(HUNTED in seen.run.notes for seen in runs):
         return Text.assemble((found.strayed, "bold accent"), (f" {_NOT_OF_THE_NOISE}{_AGAIN}", "text"))
     if relation == "strayed":
-        told = f" So neither run is better or worse. {_largest_difference(shown, found)}" if shown is not None else ""
+        of_chapter = found.shown or found.missed
+        differs = f"The chapter's figure: {apart(of_chapter)}." if of_chapter is not None else ""
+        if not differs and shown is not None:
+            differs = _largest_difference(shown, found)
+        told = f" So neither run is better or worse. {differs}" if differs else ""
         return Text.assemble((found.strayed, "bold accent"), (told, "text"))
     risen = (e for e in found.differences if e.direction == "worse" and e.factor >= MOVED and not e.one_event)
     if relation == "hunted" and (most := next(risen, None)) is not None:

@@ -1228,13 +1228,7 @@ class Compare(Step):
     def _made_anew(self) -> StepName | None:
         """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, or it
         sent few of its messages. Return None if there is no such run, or if it cannot be made now."""
-        number = self._reason.run if self._reason is not None else None
-        if number is None and self._both is not None and not self.walk.hunts:
-            number = to_repeat(self._both)
-        if number is None:
-            return None
-        slot: StepName = SLOTS[number]
-        return slot if self.walk.measuring.can_repeat(slot) else None
+        return None if self._both is None else chapter_view.step_to_repeat(self.walk, self._compared, self._both)
 
     def key_again(self) -> Work:
         if (slot := self._made_anew) is None:
