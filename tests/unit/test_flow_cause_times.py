@@ -168,7 +168,7 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
         "task python", SHARED, "moves to another CPU",
     ]  # fmt: skip
     assert table[2].plain.endswith("107 ms       0  none after")
-    assert [str(span.style) for line in table[1:] for span in line.spans] == ["accent", "accent"]
+    assert [str(span.style) for line in table[1:] for span in line.spans] == ["bold", "bold"]
     only = effect.two_run_table((), 80, causes=effect.causes_with_row(found), undecided=True)
     assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, A SECOND"
     assert only[0].plain.split()[-2:] == ["first", "second"]

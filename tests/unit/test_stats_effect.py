@@ -1031,9 +1031,13 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
     for relation in luck:
         assert not effect.two_run_table([fewer], 80, relation=relation)[1].spans
     stalls, preempted = effect.two_run_table([fewer, cause], 80)[1:]
-    assert stalls.plain.endswith("12× fewer")
+    assert stalls.plain.endswith("12× fewer, better")
     assert preempted.plain.endswith("none after")
-    assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "accent"]
+    assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "bold"]
+    narrow, _ = effect.two_run_table([fewer, cause], 54)[1:]
+    assert narrow.plain.endswith("12× fewer"), "the words never cut a row"
+    chance = dataclasses.replace(fewer, within_runs=True)
+    assert effect.two_run_table([chance], 80)[1].plain.endswith("12× fewer"), "a doubtful row is not judged in words"
 
 
 def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_moved_more() -> None:

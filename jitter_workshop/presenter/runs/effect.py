@@ -20,7 +20,7 @@ from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, PATH, SHORT, WORD, called, capital, clean, many
 from jitter_workshop.presenter.runs.omission import warning as few_sent
-from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import curve_value_at
@@ -46,6 +46,9 @@ RULE = (
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
+_ROW_STYLES = {"better": "good", "worse": "bad", "same": "bold"}
+"""The style of a table's row with a clear change. A cause is neither better nor worse, so it has no colour."""
+_BETWEEN_COLUMNS = 2
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
@@ -774,7 +777,8 @@ def two_run_table(
 ) -> Lines:
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after, and rows with a clear change are coloured. ``causes``: the causes whose times are
+    are called before and after, and rows with a clear change are bold, or coloured if they are better or worse. Such a
+    row also says so in words, if all these words have room. ``causes``: the causes whose times are
     shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
     change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. A line below the
     table says why a cause took more time than all stalls, if one did.
@@ -783,9 +787,10 @@ def two_run_table(
         return []
     which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
     lead = f"{origin.upper()} " if origin else ""
-    rows, styles = list[list[str]](), list[str]()
+    rows, styles, words = list[list[str]](), list[str](), list[str]()
 
     def head(title: str) -> None:
+        words.append("")
         title = f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}"
         rows.append([title, *(which if not rows else ("", "")), ""])
         styles.append("dim")
@@ -795,7 +800,8 @@ def two_run_table(
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
             told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-            styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+            styles.append(_ROW_STYLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+            words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
 
     # A chapter may be about a latency or a frequency, which is no count.
     rates = [e for e in found if e.values[1].endswith(" a second")]
@@ -808,11 +814,15 @@ def two_run_table(
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
         own = " (own load)" if cause.own_load else ""
         rows.append([f"{cause.label}{own}", *_both(cause), _times_in_time(cause, factor, which)])
-        styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
+        styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
+        words.append("")
     if rates:
         head("COUNTS, A SECOND")
         rows_of(rates)
-    lines = table_lines(rows, width, right=(1, 2))
+    worded = [[*row[:-1], f"{row[-1]}{word}"] for row, word in zip(rows, words, strict=True)]
+    sizes = column_sizes(worded)
+    fits = sum(sizes) + _BETWEEN_COLUMNS * (len(sizes) - 1) <= width
+    lines = table_lines(worded if fits else rows, width, right=(1, 2), gap=_BETWEEN_COLUMNS)
     for line, style in zip(lines, styles, strict=True):
         if style:
             line.stylize(style)
