@@ -9,6 +9,7 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.chapters.course_summary import sum_up
 from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.reporting.anonymizer import anonymize_report
 from jitter_workshop.flow.reporting.build import build_report
@@ -129,6 +130,20 @@ def test_the_table_of_many_hosts_has_the_latencies_of_the_comparison(workshop: F
     assert "169 ms or more" in page
     assert "p99.9 with the waits." in page
     assert " 16 ms or more" not in page
+
+
+def test_the_summary_of_a_course_divides_latencies_of_one_kind(workshop: FakeWorkshop) -> None:
+    workshop.walk("baseline").record("measure", add(workshop, 1, STOPPED, label="first"))
+    workshop.walk("pinning").record("again", add(workshop, 2, QUIET, label="pinned"))
+    steps = sum_up(workshop).steps
+    assert [step.shown.clock for step in steps] == ["with the waits"] * 2
+    assert [step.name for step in steps] == ["Why so slow?, with the waits", "Pinning, with the waits"]
+    assert [step.values[2] for step in steps] == [169_000_000, 2_100]
+    document = build_report(subject_of(workshop.context.handle))
+    charts = {chart.title: [curve.label for curve in chart.curves] for chart in document.overlays}
+    assert charts["From first to last"] == [step.name for step in steps]
+    hidden = {chart.title: [c.label for c in chart.curves] for chart in anonymize_report(document).overlays}
+    assert hidden["From first to last"] == charts["From first to last"]
 
 
 def test_the_verb_and_the_report_have_the_same_figure(

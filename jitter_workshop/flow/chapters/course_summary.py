@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.host_ops.host_status import Finding
-from jitter_workshop.model.course import SLOTS, Chapter
+from jitter_workshop.model.course import SLOTS, Chapter, Course
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.record import dataclass
@@ -19,6 +20,7 @@ from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
 from jitter_workshop.stats.effect import effect_on, tail_of
+from jitter_workshop.stats.figures import INTENDED
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -64,9 +66,11 @@ class Bought:
 
     @property
     def name(self) -> str:
-        """Return the chapter's title, followed by the label of the run if the summary has two curves of the
-        chapter."""
-        return f"{self.chapter}: {self.shown.label}" if self.twice else self.chapter
+        """Return the chapter's title. If the summary has two curves of the chapter, the label of the run follows;
+        otherwise the words for its latencies follow, if these are not the measured ones."""
+        if self.twice:
+            return f"{self.chapter}: {self.shown.label}"
+        return f"{self.chapter}, {self.shown.clock}" if self.shown.clock else self.chapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     of_chapters = {walk.chapter.id: walk for walk in walks}
     steps = (
         dataclasses.replace(step, changed=_changed(of_chapters[step.chapter_id], step.run))
-        for step in _steps(chosen, workshop.context)
+        for step in _steps(chosen, workshop.context, workshop.course)
     )
     return CourseSummary(
         steps=tuple(steps),
@@ -142,10 +146,10 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     )
 
 
-def bought_steps(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bought, ...]:
+def bought_steps(walks: Sequence[ChapterWalk], context: SessionContext, course: Course) -> tuple[Bought, ...]:
     """Return the curves of the summary without ``changed``, and without reading the host. ``walks``: the sessions of
-    all chapters of the course."""
-    return _steps(_chosen(walks)[0], context)
+    all chapters of ``course``."""
+    return _steps(_chosen(walks)[0], context, course)
 
 
 def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
@@ -162,14 +166,24 @@ def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
     return tuple(sorted(picked))
 
 
-def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[Bought, ...]:
-    curves = {curve.key: curve for curve in context.runs.curves(tuple(run for _, run in chosen))}
+def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext, course: Course) -> tuple[Bought, ...]:
+    waits = _with_waits([run for _, run in chosen], context, course)
     found: list[Bought] = []
     for chapter, run in chosen:
-        if run.id in curves:
-            found.append(_bought(chapter, run, curves[run.id], [one.run for one in found]))
+        if (shown := context.runs.curve(run, with_waits=run.id in waits)) is not None:
+            found.append(_bought(chapter, run, shown, [one.shown.run or one.run for one in found]))
     count = Counter(one.chapter_id for one in found)
     return tuple(dataclasses.replace(one, twice=count[one.chapter_id] > 1) for one in found)
+
+
+def _with_waits(runs: Sequence[Run], context: SessionContext, course: Course) -> set[str]:
+    """Return the ids of the runs whose latencies have the waits. Runs of the ring are divided by one another, so all
+    with the same pacing have them if one of them has (``told_curves.runs_with_waits``)."""
+    waits = runs_with_waits(runs, context.runs.every(), context.session, course)
+    for pacing in {run.pacing for run in runs if run.id in waits}:
+        alike = [run for run in runs if run.workload == "ring" and run.pacing == pacing]
+        waits |= {run.id for run in alike if INTENDED in run.histograms}
+    return waits
 
 
 def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
@@ -210,16 +224,17 @@ def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tu
 
 
 def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
-    summary = run.main_summary
-    first = _compared(earlier[0], run) if earlier else None
-    compared = ((number, _compared(earlier[number], run)) for number in reversed(range(len(earlier))))
+    told = shown.run or run
+    summary = told.main_summary
+    first = _compared(earlier[0], told) if earlier else None
+    compared = ((number, _compared(earlier[number], told)) for number in reversed(range(len(earlier))))
     before, nearest = next(((n, c) for n, c in compared if c is not None and c.comparable), (None, None))
     return Bought(
         chapter_id=chapter.id,
         chapter=chapter.title,
         shown=shown,
         run=run,
-        values=(*(run.percentile(p) for p in ("50", "99", "99.9")), summary.max if summary else None),
+        values=(*(told.percentile(p) for p in ("50", "99", "99.9")), summary.max if summary else None),
         to_before=_ratios(nearest),
         to_first=_ratios(first),
         unlike=first.differences if first else (),

@@ -352,20 +352,22 @@ class _Anonymizer:
             return f"import {number}"
         plain = _NUMBERED.sub("", curve.label)
         by_clock = _BY_CLOCK.fullmatch(plain)
-        if by_clock is not None:
-            owners = [run.id for run in self._given.runs if by_clock[1] in (run.label, run.id)]
-            known = self._labels.get(owners[0], owners[0]) if len(owners) == 1 else f"curve {number}"
-            return f"{known}{by_clock[2]}"
+        named = plain if by_clock is None else by_clock[1]
+        titled = any(named == chapter.title for chapter in self._given.chapters)
+        if by_clock is not None and not titled:
+            return f"{self._owner(named, number)}{by_clock[2]}"
         clock, _, rest = plain.partition(": ")
         if clock in CLOCKS:
-            owners = [run.id for run in self._given.runs if rest in (run.label, run.id)]
-            known = self._labels.get(owners[0], owners[0]) if len(owners) == 1 else f"curve {number}"
-            return f"{clock}: {known}"
+            return f"{clock}: {self._owner(rest, number)}"
         for run in self._given.runs:
             if run.curve is not None and run.curve.points == curve.points and plain in (run.label, run.id):
                 return self._labels.get(run.id, run.id)
-        titled = any(plain == chapter.title for chapter in self._given.chapters)
         return curve.label if titled or _SIDE.fullmatch(plain) else f"curve {number}"
+
+    def _owner(self, name: str, number: int) -> str:
+        """Return the name of the only run with this label or id, without private words; ``curve N`` for any other."""
+        owners = [run.id for run in self._given.runs if name in (run.label, run.id)]
+        return self._labels.get(owners[0], owners[0]) if len(owners) == 1 else f"curve {number}"
 
     def _text(self, text: str, field: str) -> str:
         for old, new in self._loads.items():

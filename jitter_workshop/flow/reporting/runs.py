@@ -244,10 +244,10 @@ def _sum(subject: ReportSubject, runs: Sequence[Run], side: str) -> PercentileCu
 def _course(subject: ReportSubject) -> Iterator[Overlay]:
     if subject.chosen:
         return
-    steps = bought_steps(subject.walks, subject.context)
+    steps = bought_steps(subject.walks, subject.context, subject.course)
     shown = comparable_curves(steps, 0)
     if len(shown) > 1:
-        subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
+        subject.drawn |= {one.key: one.curve for one in subject.context.runs.curves(steps[n].run for n in shown)}
         curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].name, LABEL)) for n in shown)
         text = (
             "The first curve is the first run of the course. Each other curve is the second run of a chapter, if it "
