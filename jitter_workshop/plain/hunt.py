@@ -26,6 +26,7 @@ HELP = (
     ("start", beside_a_word(meanings.HUNT)),
     ("name", f"{beside_a_word(meanings.NAME)}: name KIND"),
     ("give up", beside_a_word(meanings.GIVE_UP)),
+    ("enough", beside_a_word(meanings.ENOUGH)),
     ("r, cure", f"list the cures, or {beside_a_word(meanings.CURE)}"),
     ("status", beside_a_word(meanings.STATUS)),
 )
@@ -42,8 +43,11 @@ def hunt_menu(workshop: Workshop, walk: ChapterWalk, offers_causes: bool) -> str
     shown = "v causes · " if walk.runs.run_in("measure") is not None else ""
     if not walk.hunts:
         return shown if offers_causes and not walk.host.rehearsed else ""
-    shown += "r cure · " if words.unanswered(workshop.hunts.hunt) and walk.runs.run_in("again") is not None else ""
-    return shown + ("name KIND · give up · " if words.unanswered(workshop.hunts.hunt) else "start · ")
+    hunt = workshop.hunts.hunt
+    shown += "r cure · " if words.in_hunt(hunt) and walk.runs.run_in("again") is not None else ""
+    if words.unanswered(hunt):
+        return f"{shown}name KIND · give up · "
+    return f"{shown}{'enough · ' if words.named(hunt) else ''}start · "
 
 
 def obey_hunt_command(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer: str) -> bool:
@@ -66,6 +70,11 @@ def obey_hunt_command(workshop: Workshop, walk: ChapterWalk, talk: Talk, answer:
         talk.tell(words.hunt_answer_line(found, hunt))
         for heading, sentence in words.reasons(found, hunt):
             talk.tell(f"{heading}: {sentence}" if heading else sentence, "  ", "  ")
+        if words.named(hunt):
+            talk.tell(words.hunt_state(hunt, walk.runs.run_in("again") is not None))
+    elif answer == "enough":
+        workshop.hunts.enough()
+        talk.tell(words.ENOUGH)
     elif word in ("cure", "r"):
         _cure(workshop, walk, talk, rest.strip())
     elif answer == "restore" and workshop.hunts.kept_away_by():
@@ -84,7 +93,7 @@ def _let_in(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         return
     talk.say(*restored_lines(workshop.let_noises_in(), talk.width))
     # During a hunt, the settings can be the learner's cure, which the quiet run did not have.
-    if walk.runs.run_in("measure") is not None and not words.unanswered(workshop.hunts.hunt):
+    if walk.runs.run_in("measure") is not None and not words.in_hunt(workshop.hunts.hunt):
         talk.tell(words.RESTORED_FOR_HUNT)
 
 
@@ -106,7 +115,7 @@ def tell_cured(walk: ChapterWalk, talk: Talk) -> bool:
 
 def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None:
     beside = walk.runs.run_in("again")
-    if beside is None or not words.unanswered(workshop.hunts.hunt):
+    if beside is None or not words.in_hunt(workshop.hunts.hunt):
         talk.tell(words.no_cure("type start", "measure"))
         return
     others = workshop.hunts.other_cpus(beside)
@@ -137,7 +146,7 @@ def _cure(workshop: Workshop, walk: ChapterWalk, talk: Talk, where: str) -> None
 def offer_hunt(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     """Offer to hide a noise, and hide one if the learner agrees. Return True if a noise was hidden. Raise HostError if
     none can be hidden."""
-    if workshop.hunts.hiding:
+    if workshop.hunts.hiding and words.unanswered(workshop.hunts.hunt):
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False
     if walk.runs.run_in("measure") is None:
@@ -169,7 +178,7 @@ def measures_quietly(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
     """Return True if the first run of a chapter can be made now. In a hunt, this is the quiet run. If settings keep
     noises away, ask the learner first, and restore them if the learner agrees. Return False if the learner changes
     nothing, or if the settings could not be restored."""
-    kept = () if words.unanswered(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
+    kept = () if words.in_hunt(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
     if not walk.hunts or not kept:
         return True
     for said in (words.quiet_run_without(kept), *others_warned(workshop.of_others(), kept)):
@@ -188,7 +197,7 @@ def tell_hidden_noise(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembe
     away. If ``remembers`` is True, print before this how earlier hunts ended."""
     if not walk.hunts:
         return
-    standing = words.hunt_state(workshop.hunts.hunt)
+    standing = words.hunt_state(workshop.hunts.hunt, walk.runs.run_in("again") is not None)
     if not standing and remembers and (before := words.past_hunts(walk.progress.hunts, 3)):
         talk.tell(before)
     if said := standing or _kept_away(workshop):
@@ -198,7 +207,7 @@ def tell_hidden_noise(workshop: Workshop, walk: ChapterWalk, talk: Talk, remembe
 def _kept_away(workshop: Workshop) -> str:
     """Return the sentence on the applied tunables that would keep the next hidden noise away; "" if there are none, or
     during a hunt."""
-    if words.unanswered(workshop.hunts.hunt):
+    if words.in_hunt(workshop.hunts.hunt):
         return ""
     return words.kept_away(workshop.hunts.kept_away_by(), "type restore")
 
@@ -207,7 +216,7 @@ def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) ->
     """Return True if the hidden noise has ended, for example from another terminal. Print a sentence on the noise's end
     if ``told`` is False. ``told``: True if the learner already knows of the end."""
     hunt = workshop.hunts.hunt if walk.hunts else None
-    ended = hunt is not None and hunt.state in ("stopped", "over")
+    ended = hunt is not None and words.in_hunt(hunt) and not hunt.runs
     if ended and not told:
         talk.tell(f"! {words.noise_ended_message(hunt, walk.runs.run_in('again') is not None)}", "", "  ")
     return ended
@@ -215,6 +224,6 @@ def tell_ended(workshop: Workshop, walk: ChapterWalk, talk: Talk, told: bool) ->
 
 def end_hunt(workshop: Workshop, talk: Talk) -> None:
     """End a hidden noise, because its chapter ends."""
-    if workshop.hunts.hiding:
+    if workshop.hunts.hiding and words.unanswered(workshop.hunts.hunt):
         talk.tell(words.LEFT)
     workshop.hunts.end()

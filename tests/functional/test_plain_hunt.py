@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.chapters.hunt import NO_NAMED_NOISE, NO_NOISE_HIDDEN
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.walkthrough import PlainWalk
-from jitter_workshop.presenter.course.hunt import RESTORED_FOR_HUNT, kept_away, quiet_run_without
+from jitter_workshop.presenter.course.hunt import ENOUGH, R_MEASURES, RESTORED_FOR_HUNT, kept_away, quiet_run_without
 from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE
 from jitter_workshop.tuning.journal import AppliedBy
@@ -57,7 +58,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
 
 def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     text = said(workshop, "give up|start|v||||start|no|name greedy|start||start|give up|?|q")
-    assert text.count("! no noise is hidden now") == 2
+    assert text.count(f"! {NO_NOISE_HIDDEN}") == 2
     assert "First measure while the host is quiet" in text
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
@@ -123,7 +124,7 @@ def test_after_a_change_the_outcome_of_the_hunt_is_said_before_the_applied_isola
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     isolate(workshop, monkeypatch)
-    text = said(workshop, "||k|||||name greedy||q")
+    text = said(workshop, "||k|||||name greedy|enough||q")
     outcome = text.rindex("1 of 1 hidden noise found: A greedy thread")
     assert outcome < text.rindex(f"! {kept_away(('isolation',), 'type restore')}")
 
@@ -167,8 +168,26 @@ def test_that_a_noise_was_ended_is_said_once(workshop: FakeWorkshop) -> None:
     walk = PlainWalk(workshop, read, talked.said.append, 80)
     assert walk.run("hunt") == 0
     text = " ".join(talked.text.split())
-    assert text.count("has ended, so no time is") == text.count("r measures whether that helped.") == 1
+    assert text.count("has ended, so no time is") == text.count(R_MEASURES) == 1
     assert "ended with this chapter" not in text
+
+
+def test_a_noise_that_was_named_goes_on_until_its_cure_was_measured(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "enough|||||||name greedy|name timer|cure here|enough|q")
+    assert "r lists the ways" in text
+    assert "enough · start" in text
+    assert text.count(f"! {NO_NAMED_NOISE}") == 2, "before it is named, and after the cure"
+    assert f"! {NO_NOISE_HIDDEN}" in text
+    run = workshop.context.runs.every()[-1]
+    assert (run.label, "hunt" in run.notes) == ("with the cure", True)
+    assert workshop.starts.made[0].ended == 1
+
+
+def test_the_word_enough_ends_a_noise_that_was_named(workshop: FakeWorkshop) -> None:
+    text = said(workshop, "||||||name greedy|enough|cure here|q")
+    assert ENOUGH in text
+    assert "To try a cure" in text
+    assert workshop.measured == 2
 
 
 def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> None:

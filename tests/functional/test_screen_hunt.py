@@ -17,10 +17,12 @@ from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.course.hunt import (
+    ENOUGH,
     FIRST_QUIET,
     GIVING_UP,
     HAS_ENDED,
     NOT_TOLD,
+    R_MEASURES,
     RESTORED_FOR_HUNT,
     can_be_cure,
     quiet_run_without,
@@ -48,6 +50,7 @@ pytestmark = pytest.mark.slow
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 RUNS = "a hidden noise is running"
+NAMED = "the named noise is running"
 
 
 @pytest.fixture
@@ -142,15 +145,18 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert isinstance(below, ChapterScreen)
         for known in ("#title", "#say"):
             assert "hidden noise is running" not in below.sheet(known).plain(), "known while the page is still open"
-        assert workshop.starts.made[0].ended == 1
+        assert workshop.starts.made[0].ended == 0
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)
         assert RUNS not in flat(app)
+        assert NAMED in text_of(app).splitlines()[0]
         assert "1 of 1 hidden noise found: A greedy" in flat(app)
         assert "thread (named at try 2)" in flat(app)
-        assert "x hides another noise" in flat(app)
+        assert "The noise goes on" in flat(app)
+        assert "r try a cure" in flat(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, HomeScreen)
+        assert workshop.starts.made[0].ended == 1
         (line,) = [line for line in text_of(app).splitlines() if "The hunt" in line and "NEXT" not in line]
         assert line.count("✓") == 2
         assert workshop.hunts.hunt is None
@@ -178,6 +184,38 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         await press(pilot, "x", "enter")
         assert workshop.hunts.hiding
         assert len(workshop.starts.made) == 1
+
+
+@SIZES
+@pytest.mark.parametrize("tries", [True, False])
+async def test_after_the_name_enter_tries_a_cure_and_n_ends_the_noise(
+    workshop: FakeWorkshop, size: tuple[int, int], tries: bool
+) -> None:
+    read = ["enter"] if size[0] < 100 else []
+    async with at(workshop, size, *BESIDE, "enter", *read, "enter", "2", "enter", "escape") as (app, pilot):
+        assert "▸COMPARE" in text_of(app)
+        assert "r lists the ways" in flat(app)
+        for key in ("Enter try a cure", "n end the noise", "m measure again"):
+            assert key in flat(app), key
+        await press(pilot, "i")
+        assert "r lists the ways" in flat(app), "it is named already"
+        if tries:
+            await press(pilot, "m")
+            assert workshop.measured == 3
+            assert "▸AGAIN" in text_of(app)
+            await press(pilot, "enter", *read, "enter", "enter")
+            assert workshop.measured == 4
+            assert workshop.context.runs.every()[-1].notes[HUNTED]
+            assert "kept away" not in flat(app), "no trace shows that"
+        else:
+            await press(pilot, "n")
+            assert ENOUGH in flat(app)
+            assert workshop.measured == 2
+        assert "▸COMPARE" in text_of(app)
+        assert NAMED not in text_of(app)
+        assert workshop.starts.made[0].ended == 1
+        assert "Enter try a cure" not in flat(app)
+        assert "x hide another" in flat(app)
 
 
 async def test_a_noise_is_not_judged_and_an_unsteady_run_is_not_compared(workshop: FakeWorkshop) -> None:
@@ -460,10 +498,10 @@ async def test_the_screen_notices_that_the_noise_was_ended(
     async with at(workshop, (80, 24), *BESIDE) as (app, pilot):
         workshop.starts.made[0].death = MeasureError("killed")
         for _ in range(500):
-            if "r measures whether that helped" in flat(app):
+            if R_MEASURES in flat(app):
                 break
             await pilot.pause(0.01)
-        assert "r measures whether that helped" in flat(app)
+        assert R_MEASURES in flat(app)
         assert RUNS not in flat(app)
         await press(pilot, "m")
         assert "The noise has ended. r measures" in flat(app)

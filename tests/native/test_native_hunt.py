@@ -65,13 +65,15 @@ def test_the_learner_may_kill_it(hunt: tuple[Callable[[], Hunt], list[NoiseChild
         assert one.state == "stopped"
 
 
-def test_a_hunt_dies_with_its_workshop() -> None:
+@pytest.mark.parametrize("named", [False, True])
+def test_a_hunt_dies_with_its_workshop(named: bool) -> None:
     workshop = (
         "import os, sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
         "from jitter_workshop.flow.chapters.hunt import Hunt\n"
         "from jitter_workshop.model.spec import Placement\n"
         "hunt = Hunt(Placement('none'), os.sched_getaffinity(0))\n"
+        f"{named} and hunt.answer(hunt._kind)\n"
         "print(hunt._noise.pid, flush=True)\n"
         "time.sleep(600)\n"
     )

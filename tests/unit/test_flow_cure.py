@@ -182,6 +182,23 @@ def test_a_noise_that_is_kept_away_is_remembered_so(workshop: FakeWorkshop, monk
     assert "(kept away, and named at" in past_hunts([outcome])
 
 
+@pytest.mark.parametrize(("left", "cured"), [(0.2, True), (20.0, False)])
+def test_a_cure_after_the_name_is_kept_with_the_outcome_and_ends_the_noise(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, left: float, cured: bool
+) -> None:
+    first, second = run("20260101-000000-aaaa", 1), run("20260101-000000-bbbb", 1)
+    reports = {first.id: report(("task", "thief", 25.0)), second.id: report(("task", "thief", left))}
+    monkeypatch.setattr(workshop.context.runs, "traced", lambda run: True)
+    monkeypatch.setattr(workshop.context.runs, "causes", lambda run: reports[run.id])
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.answer("greedy")
+    workshop.hunts.weigh(first, second)
+    (outcome,) = workshop.walk("hunt").progress.hunts
+    assert (outcome.named, outcome.cured) == (True, cured)
+    assert workshop.hunts.hiding is not cured
+    assert workshop.starts.made[0].ended == cured
+
+
 def test_the_verdict_of_the_traces_stays_when_the_session_is_opened_again(
     workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

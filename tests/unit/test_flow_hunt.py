@@ -66,17 +66,46 @@ def test_nothing_tells_which_it_is_before_the_answer(kind: str) -> None:
     hunt.close()
 
 
-def test_the_right_answer_ends_the_noise_and_explains_it() -> None:
+def test_the_right_answer_explains_the_noise_which_goes_on_for_a_cure() -> None:
     hunt, starts = begin("softirq")
     assert hunt.state == "running"
     found = hunt.answer("softirq")
     softirq = noise("softirq")
     assert found == HuntAnswer(True, softirq.title, (softirq.what, softirq.found_as, softirq.treatment))
-    assert (hunt.state, hunt.wrong_answers, starts.made[0].ended) == ("answered", 0, 1)
+    assert (hunt.state, hunt.runs, hunt.wrong_answers, starts.made[0].ended) == ("named", True, 0, 0)
     assert not hunt.answer("greedy").right
     assert hunt.wrong_answers == 0
     hunt.close()
-    assert starts.made[0].ended == 1
+    assert (hunt.state, hunt.runs, starts.made[0].ended) == ("answered", False, 1)
+
+
+@pytest.mark.parametrize(("helped", "ends"), [(True, True), (None, True), (False, False)])
+@pytest.mark.parametrize("first", ["name", "cure"])
+def test_a_named_noise_ends_with_its_cure_unless_traces_show_that_the_cure_failed(
+    helped: bool | None, ends: bool, first: str
+) -> None:
+    hunt, starts = begin("greedy")
+    if first == "name":
+        hunt.answer("greedy")
+    hunt.judge_cure(helped)
+    assert first == "name" or starts.made[0].ended == 0, "it is not named yet"
+    if first == "cure":
+        hunt.answer("greedy")
+    assert (hunt.state, hunt.runs) == (("answered", False) if ends else ("named", True))
+    assert starts.made[0].ended == ends
+    assert hunt.outcome is not None
+    assert (hunt.outcome.named, hunt.outcome.cured) == (True, helped is True)
+    hunt.close()
+
+
+def test_a_named_noise_that_was_killed_can_be_measured_and_one_whose_time_is_up_is_over() -> None:
+    starts, now = Starts(), [100.0]
+    hunt = Hunt(SPIN, TWO, 60, start=starts, picker=Picks("greedy"), now_s=lambda: now[0])
+    hunt.answer("greedy")
+    starts.made[0].death = MeasureError("the noise process was killed by SIGTERM")
+    assert (hunt.state, hunt.runs) == ("named", False)
+    now[0] = 160.0
+    assert hunt.state == "answered"
 
 
 def test_giving_up_tells_it_and_is_not_right() -> None:

@@ -11,7 +11,15 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.chapters.course_summary import sum_up
-from jitter_workshop.flow.chapters.hunt import MOST_KEPT, NONE_HIDDEN, Hiding, Hunt, with_outcome
+from jitter_workshop.flow.chapters.hunt import (
+    MOST_KEPT,
+    NO_NAMED_NOISE,
+    NO_NOISE_HIDDEN,
+    NONE_HIDDEN,
+    Hiding,
+    Hunt,
+    with_outcome,
+)
 from jitter_workshop.flow.measuring.comparing import relation, same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
@@ -115,14 +123,46 @@ def test_a_second_hunt_takes_the_place_of_the_first(workshop: FakeWorkshop) -> N
     first = workshop.starts.made[0]
     second = workshop.hunts.begin(workshop.walk("hunt"))
     assert first.ended == 1
-    assert second.answer("softirq").right
+    workshop.hunts.give_up()
+    assert second.state == "answered"
     assert not workshop.hunts.hiding
 
 
-def test_closing_the_workshop_ends_it(workshop: FakeWorkshop) -> None:
+@pytest.mark.parametrize("named", [False, True])
+def test_closing_the_workshop_ends_it(workshop: FakeWorkshop, named: bool) -> None:
     workshop.hunts.begin(workshop.walk("hunt"))
+    if named:
+        workshop.hunts.answer("greedy")
+        assert workshop.starts.made[0].ended == 0
     workshop.close()
     assert workshop.starts.made[0].ended == 1
+
+
+def test_a_noise_that_was_named_goes_on_and_its_runs_say_so_until_it_is_enough(workshop: FakeWorkshop) -> None:
+    workshop.hunts.begin(workshop.walk("hunt"))
+    with pytest.raises(UsageError, match=NO_NAMED_NOISE):
+        workshop.hunts.enough()
+    assert not workshop.noise_is_named
+    workshop.hunts.answer("greedy")
+    assert (workshop.hides_a_noise, workshop.noise_is_named) == (True, True)
+    assert HUNTED in measured(workshop, "again").notes
+    for late in (lambda: workshop.hunts.answer("greedy"), workshop.hunts.give_up):
+        with pytest.raises(UsageError, match=NO_NOISE_HIDDEN):
+            late()
+    workshop.hunts.enough()
+    assert workshop.starts.made[0].ended == 1
+    assert (workshop.hides_a_noise, workshop.noise_is_named) == (False, False)
+    assert len(workshop.walk("hunt").progress.hunts) == 1
+
+
+def test_another_noise_ends_the_one_that_was_named(workshop: FakeWorkshop) -> None:
+    workshop.hunts.begin(workshop.walk("hunt"))
+    workshop.hunts.answer("greedy")
+    (first,) = workshop.starts.made
+    assert first.ended == 0
+    workshop.hunts.begin(workshop.walk("hunt"))
+    assert first.ended == 1
+    workshop.hunts.end()
 
 
 def test_a_hunt_without_a_noise_to_hide_is_refused(workshop: FakeWorkshop, host_tree: object, tmp_path: Path) -> None:
@@ -191,8 +231,9 @@ def test_it_begins_and_ends_on_one_thread_which_lives_as_long() -> None:
     assert threads[0] is not threading.current_thread()
     assert threads[0].is_alive()
     assert hiding.state == "running"
-    # An answer ends the noise, and the thread stays until the hunt is left.
-    assert hiding.hunt.answer("greedy").right
+    # Giving up ends the noise, and the thread stays until the hunt is left.
+    hiding.hunt.reveal()
+    assert (starts.made[0].ended, hiding.runs) == (1, False)
     assert threads[0].is_alive()
     hiding.close()
     assert not threads[0].is_alive()

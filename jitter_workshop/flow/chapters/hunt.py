@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import random
 
 NO_NOISE_HIDDEN = "no noise is hidden now"
+NO_NAMED_NOISE = "no noise that you named goes on"
 NONE_HIDDEN = "this host could start no kind of noise, so no noise can be hidden"
 FEWEST = 3
 """The least number of suspects in a hunt. With fewer, a right answer says too little."""
@@ -55,13 +56,14 @@ LONGEST_S = 1_800
 MOST_KEPT = 100
 """Greatest number of hunts in a chapter's progress; the oldest are dropped."""
 
-HuntState = Literal["running", "stopped", "over", "answered"]
+HuntState = Literal["running", "stopped", "over", "named", "answered"]
 """The states of a hunt.
 
 - ``running``: the noise runs, and the learner has not answered.
 - ``stopped``: somebody ended the noise's process, which is one way to win.
 - ``over``: the noise's time is up.
-- ``answered``: the learner named the noise or gave up.
+- ``named``: the learner named the noise. It goes on, so that the learner can try a cure, unless the learner kills it.
+- ``answered``: the hunt has ended. The learner gave up, or named the noise and tries no further cure.
 """
 
 
@@ -102,7 +104,7 @@ class Hunt:
     UsageError if ``seconds`` is invalid.
 
     - ``outcome``: the result to store; None until the learner names the noise or gives up.
-    - ``cured``: True if runs show that the learner's cure works.
+    - ``cured``: True if traces show that the learner's cure works.
     - ``start``: the function that starts the noise.
     - ``picker``: the random generator that chooses the kind. If ``picker`` is None, the generator is made from
       ``seed``.
@@ -129,6 +131,8 @@ class Hunt:
         self.wrong_answers = 0
         self.outcome: HuntOutcome | None = None
         self.cured = False
+        self._tried = False
+        """True if a run with a cure was made, and its trace does not show that the cure failed."""
         self._ended = False
         self._now_s = now_s
         # Read before the noise begins, so that the noise cannot end by itself before this time.
@@ -144,16 +148,22 @@ class Hunt:
 
     @property
     def state(self) -> HuntState:
+        over = self._now_s() >= self._over_at_s
         if self.outcome is not None:
-            return "answered"
+            return "named" if self.outcome.named and not (self._ended or over) else "answered"
         gone = self._noise.gone()
         if gone is None:
             return "running"
-        return "over" if self._now_s() >= self._over_at_s else "stopped"
+        return "over" if over else "stopped"
+
+    @property
+    def runs(self) -> bool:
+        """Return True if the noise takes time now."""
+        return self.state in ("running", "named") and self._noise.gone() is None
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer, and end the noise if the answer is right. Raise UsageError for a kind that is not a
-        suspect."""
+        """Check an answer. After the right one the noise goes on, so that the learner can try a cure; but it ends if a
+        cure was tried before. Raise UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
             raise UsageError("the answer is not one of the suspects", f"name one of {named}")
@@ -167,6 +177,15 @@ class Hunt:
     def reveal(self) -> HuntAnswer:
         """Return which noise is hidden, and end the noise."""
         return self._explained(right=False)
+
+    def judge_cure(self, helped: bool | None) -> None:
+        """Take the result of a run with the learner's cure. A named noise then ends, unless the cure failed.
+        ``helped``: True or False by traces, None if no trace shows it."""
+        self.cured, self._tried = helped is True, helped is not False
+        if self.outcome is not None and self.outcome.named:
+            self.outcome = dataclasses.replace(self.outcome, cured=self.cured)
+            if self._tried:
+                self.close()
 
     def took(self, report: EvidenceReport) -> float | None:
         """Return the time that the noise took in a traced run, in ns per second. Return None if a trace cannot show
@@ -212,7 +231,8 @@ class Hunt:
             # Ask before the noise is ended here: "stopped" means that the learner ended it.
             stopped = self.state == "stopped"
             self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured, self.seed)
-        self.close()
+        if self._tried or not self.outcome.named:
+            self.close()
         noise = known(self._kind)
         return HuntAnswer(right, noise.title, (noise.what, noise.found_as, noise.treatment))
 
@@ -253,6 +273,11 @@ class Hiding:
         with self._asking:
             return self.hunt.state
 
+    @property
+    def runs(self) -> bool:
+        with self._asking:
+            return self.hunt.runs
+
     def close(self) -> None:
         """End the noise, and return after its end."""
         self._thread.submit(self.hunt.close).result()
@@ -274,8 +299,8 @@ class Hunts:
 
     @property
     def hiding(self) -> bool:
-        """Return True if a hidden noise runs now."""
-        return self._hiding is not None and self._hiding.state == "running"
+        """Return True if a hidden noise runs now, or one that the learner has already named."""
+        return self._hiding is not None and self._hiding.runs
 
     def kept_away_by(self) -> tuple[str, ...]:
         """Return the ids of the tunables of :data:`KEEP_AWAY` that this tool has applied to this host and not restored,
@@ -306,8 +331,8 @@ class Hunts:
         return self._hiding.hunt
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer. The right answer ends the noise, and the outcome is stored in the chapter's progress. Raise
-        UsageError if the kind is not a suspect, or if no noise is hidden."""
+        """Check an answer. After the right answer the outcome is stored in the chapter's progress, and the noise goes
+        on until a cure was tried. Raise UsageError if the kind is not a suspect, or if no noise is hidden."""
         return self._answer(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
@@ -318,8 +343,9 @@ class Hunts:
 
     def weigh(self, beside: Run, treated: Run) -> None:
         """Compare the times that the hidden noise took without and with the learner's cure. Store the result in the
-        chapter's progress, if both runs have a readable trace. Reading the traces takes a second or two. ``beside``:
-        the run without the cure. ``treated``: the run with the cure."""
+        chapter's progress, if both runs have a readable trace. If the noise is named already, end it, unless the cure
+        failed. Reading the traces takes a second or two. ``beside``: the run without the cure. ``treated``: the run
+        with the cure."""
         hiding = self._hiding
         if hiding is None:
             return
@@ -332,12 +358,23 @@ class Hunts:
         if found is not None:
             progress = dataclasses.replace(context.progress(hiding.chapter_id), weighed={treated.id: found})
             context.save_progress(hiding.chapter_id, progress, entered=False)
-        if hunt.outcome is None:
-            hunt.cured = found is not None and cure.gone(found)
+        before = hunt.outcome
+        hunt.judge_cure(None if found is None else cure.gone(found))
+        progress = context.progress(hiding.chapter_id)
+        if before is not None and hunt.outcome is not None and progress.hunts[-1:] == (before,):
+            progress = dataclasses.replace(progress, hunts=(*progress.hunts[:-1], hunt.outcome))
+            context.save_progress(hiding.chapter_id, progress, entered=False)
 
     def give_up(self) -> HuntAnswer:
         """End the noise, and return its kind, because the learner gives up. Raise UsageError if no noise is hidden."""
         return self._answer(Hunt.reveal)
+
+    def enough(self) -> None:
+        """End the noise that the learner has named, because the learner tries no further cure. Raise UsageError if no
+        named noise goes on."""
+        if self._hiding is None or self._hiding.state != "named":
+            raise UsageError(NO_NAMED_NOISE, "name the noise first, or give up")
+        self._hiding.hunt.close()
 
     def end(self) -> None:
         """End the noise, and forget the hunt. A second call does nothing."""
@@ -350,7 +387,7 @@ class Hunts:
 
     def _answer(self, answer: Callable[[Hunt], HuntAnswer]) -> HuntAnswer:
         hiding = self._hiding
-        if hiding is None or hiding.state == "answered":
+        if hiding is None or hiding.hunt.outcome is not None:
             raise UsageError(NO_NOISE_HIDDEN, "hide a noise first")
         finding = answer(hiding.hunt)
         if hiding.hunt.outcome is not None:

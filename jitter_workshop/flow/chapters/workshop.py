@@ -93,8 +93,14 @@ class Workshop:
 
     @property
     def hides_a_noise(self) -> bool:
-        """Return True if a hidden noise runs now."""
+        """Return True if a hidden noise runs now, or one that the learner has already named."""
         return self._hunts is not None and self._hunts.hiding
+
+    @property
+    def noise_is_named(self) -> bool:
+        """Return True if the learner has named the noise of the present hunt."""
+        hunt = self._hunts.hunt if self._hunts is not None else None
+        return hunt is not None and hunt.state == "named"
 
     def told_curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs``, each with the latencies that its result tells. A run without a curve is left

@@ -34,6 +34,7 @@ COMMAND = "Type the command of your own program"
 HUNT = "Begin a hunt: find and name a hidden noise"
 NAME = "Name the hidden noise"
 GIVE_UP = "Give up, and see which noise it was"
+ENOUGH = "End the noise that you named, without a further cure"
 CURE = "Measure once more, with your cure applied"
 
 

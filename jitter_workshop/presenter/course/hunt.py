@@ -11,10 +11,12 @@ from pathlib import Path
 from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, tries
 from jitter_workshop.flow.chapters.hunt import past_hunts as past_hunts
 from jitter_workshop.model.noise import Noise
+from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.host.changes import list_ids
 
 NOT_TOLD = "you are not told which"
+R_MEASURES = "r measures whether that helped."
 HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
 NAME = "jitter-workshop"
 
@@ -27,8 +29,8 @@ RESTORED_FOR_HUNT = "If your quiet run was made with these settings, make it aga
 
 BOUNDS = (
     "The noise takes time on the measured CPU, on one other CPU, or on all CPUs. It uses at most a quarter of each of "
-    "these CPUs, and 64 MiB of memory. It changes no setting. The noise ends when you name it, give up or leave this "
-    f"chapter, or after {LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
+    "these CPUs, and 64 MiB of memory. It changes no setting. The noise ends when you have measured a cure, give up or "
+    f"leave this chapter, or after {LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
 )
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 
@@ -85,7 +87,7 @@ ELSEWHERE = "Type one of these commands in another terminal. Stay in this chapte
 def no_cure(hide: str, measure: str) -> str:
     """Tell how a learner comes to try a cure. ``hide``, ``measure``: what the learner presses or types to hide a noise
     and to measure, such as "press x" and "m to measure"."""
-    return f"To try a cure, {hide} to hide a noise, then {measure}. Do not name the noise yet."
+    return f"To try a cure, {hide} to hide a noise, then {measure}."
 
 
 def digit_keys(rows: int) -> str:
@@ -130,13 +132,35 @@ def offer_of_new_run(cpu: int | None) -> str:
 
 def unanswered(hunt: Hunt | None) -> bool:
     """Return True if a hunt was begun and its noise is not named yet."""
-    return hunt is not None and hunt.state != "answered"
+    return hunt is not None and hunt.state not in ("named", "answered")
 
 
-def hunt_state(hunt: Hunt | None) -> str:
-    """Return the state of a hunt in a sentence; "" if there is no hunt, or if its noise is already named."""
+def named(hunt: Hunt | None) -> bool:
+    """Return True if the learner has named the noise of a hunt, and can still try a cure against it."""
+    return hunt is not None and hunt.state == "named"
+
+
+def in_hunt(hunt: Hunt | None) -> bool:
+    """Return True if a hunt was begun and has not ended. Until its end, the learner can try cures."""
+    return unanswered(hunt) or named(hunt)
+
+
+def _to_cure(hunt: Hunt, measured: bool) -> str:
+    """Return what to do next against a noise that is named. ``measured``: True if a run beside the noise exists."""
+    if not hunt.runs:
+        return f"The noise has ended. {R_MEASURES if measured else ''}".strip()
+    if not measured:
+        return "The noise goes on, so that you can try a cure: first measure beside it."
+    return "The noise goes on, so that you can try a cure: r lists the ways, and measures once more."
+
+
+def hunt_state(hunt: Hunt | None, measured: bool = True) -> str:
+    """Return the state of a hunt in a sentence. After the noise is named, the sentence says what to do next. Return ""
+    if there is no hunt, or if it has ended. ``measured``: True if a run beside the noise exists."""
     if hunt is None or hunt.state == "answered":
         return ""
+    if hunt.state == "named":
+        return _to_cure(hunt, measured)
     if hunt.state == "stopped":
         return f"{HAS_ENDED} Which noise was it?"
     if hunt.state == "over":
@@ -148,7 +172,22 @@ def hunt_state(hunt: Hunt | None) -> str:
 def noise_ended_message(hunt: Hunt | None, measured: bool) -> str:
     """Return the message for a hunt whose noise has just ended. ``measured``: True if a run with the noise exists. Then
     the message also names a key. This key starts a run that shows whether the learner's action helped."""
-    return f"{hunt_state(hunt)} {'r measures whether that helped.' if measured else ''}".strip()
+    if named(hunt):
+        return hunt_state(hunt, measured)
+    return f"{hunt_state(hunt)} {R_MEASURES if measured else ''}".strip()
+
+
+ENOUGH = "The noise has ended."
+"""The message after the learner has ended a noise that was named."""
+
+
+def after_name(hunts: Sequence[HuntOutcome], hunt: Hunt | None, measured: bool) -> str:
+    """Return the message after the page of the suspects: the outcome of the newest hunt, and what to do next.
+    ``hunts``: the outcomes of the chapter. ``measured``: True if a run beside the noise exists. Return "" if the noise
+    is not named."""
+    if unanswered(hunt):
+        return ""
+    return f"{past_hunts(hunts, 1)} {hunt_state(hunt, measured) or 'This is saved; x hides another noise.'}"
 
 
 LEFT = "The hidden noise ended with this chapter. You did not name it."
@@ -161,13 +200,13 @@ def hunt_answer_line(finding: HuntAnswer, hunt: Hunt) -> str:
         done = hunt.outcome
         also = "" if done is None else " and stopped" if done.stopped else " and kept away" if done.cured else ""
         return f"✓ Found{also}: {finding.title}, at {tries(hunt.wrong_answers)}."
-    if hunt.state == "answered":
+    if not unanswered(hunt):
         return f"It was: {finding.title}."
     return f"✗ Not: {finding.title}."
 
 
 def reasons(finding: HuntAnswer, hunt: Hunt) -> tuple[tuple[str, str], ...]:
     """Return the sentences below the verdict, each as (heading, sentence)."""
-    if hunt.state != "answered":
+    if unanswered(hunt):
         return (("", finding.sentences[0]),)
     return tuple(zip(("What it does", "How to find it", "What helps"), finding.sentences, strict=True))

@@ -211,6 +211,13 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             "At 'compare' and 'explain' of a hunt: go on without naming the noise",
             written="n",
         ),
+        _by_step(
+            "enough",
+            "",
+            "end the noise",
+            f"At 'compare' of a hunt: {meanings.beside_a_word(meanings.ENOUGH)}",
+            written="n",
+        ),
         Action("skip", "", "go on", "On a page with more below: skip the rest", written="n"),
         _by_step("imported", "", "imported", f"At 'compare': show or hide {meanings.IMPORTED_CURVES}", written="i"),
         _by_step("cure", "r", "try a cure", meanings.CURE),

@@ -56,6 +56,7 @@ _CHANGES_OR_RUNS = {
     "hunt",
     "name",
     "cure",
+    "enough",
     "mask",
     "program",
 }
@@ -442,7 +443,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
-        shown: list[Shown] = [*step.hunt.first_keys(), *keys.before_enter, *enter, *step.hunt.keys(), *keys.first]
+        hunt = step.hunt.keys(pressed.label)
+        shown: list[Shown] = [*step.hunt.first_keys(), *keys.before_enter, *enter, *hunt, *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.restore", ""))
@@ -490,7 +492,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         before it makes the changes of a plan. The lesson comes first, then the figures. Return None if all text was
         seen. Also return None if Enter does something else.
         """
-        if self.now.hunt.to_name:
+        if self.now.hunt.to_name or self.now.hunt.to_cure:
             return None
         panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
         return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
@@ -612,6 +614,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self._hunt.name()
             case "cure":
                 self._hunt.cure()
+            case "enough":
+                self._hunt.enough()
             case "causes":
                 self._runs.show_causes()
             case "leave":

@@ -12,7 +12,7 @@ from functools import partial
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import cure
-from jitter_workshop.flow.chapters.hunt import NO_NOISE_HIDDEN, Hunt, HuntAnswer, HuntState
+from jitter_workshop.flow.chapters.hunt import NO_NOISE_HIDDEN, Hunt, HuntAnswer
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, capital, clean
@@ -30,6 +30,8 @@ NONE_HERE = "No noise is hidden here."
 LOOK_EVERY_S = 1.0
 """Interval between two looks at a hidden noise, in s."""
 
+CURES = "try a cure"
+"""The label of Enter if it opens the page with the cures."""
 MOST_CPUS = 8
 """The largest number of other CPUs to choose from."""
 _ACTING = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
@@ -41,12 +43,14 @@ _ANSWERED = "Esc closes"
 class HuntRole:
     """Say what a step has to do with a hunt.
 
-    ``asks``: the learner names the hidden noise before the next step. ``hides``: the workshop hides a noise before it
+    ``asks``: the learner names the hidden noise before the next step. ``cures``: the learner then tries a cure against
+    it, or ends it. ``hides``: the workshop hides a noise before it
     makes the step's run. ``explains``: the slot of the run whose causes matter at the step. ``remembers``: the number
     of earlier hunts that the step tells. ``tells_standing``: the step tells the state of the present hunt.
     """
 
     asks: bool = False
+    cures: bool = False
     hides: bool = False
     explains: StepName = "again"
     remembers: int = 0
@@ -77,12 +81,20 @@ class StepHunt:
         """Return True if the learner has to name a hidden noise before the next step."""
         return self._role.asks and self._page.walk.hunts and words.unanswered(self._page.workshop.hunts.hunt)
 
+    @property
+    def to_cure(self) -> bool:
+        """Return True if the learner has named the noise, and can try a cure before the next step."""
+        walk = self._page.walk
+        named = self._role.cures and walk.hunts and words.named(self._page.workshop.hunts.hunt)
+        return named and walk.runs.run_in("again") is not None
+
     def said(self) -> str:
         """Return the sentence on the hunt above the keys; "" if there is nothing to say."""
         walk, role = self._page.walk, self._role
         if not walk.hunts:
             return ""
-        standing = words.hunt_state(self._page.workshop.hunts.hunt) if role.tells_standing else ""
+        measured = walk.runs.run_in("again") is not None
+        standing = words.hunt_state(self._page.workshop.hunts.hunt, measured) if role.tells_standing else ""
         before = words.past_hunts(walk.progress.hunts, role.remembers) if role.remembers else ""
         kept = words.kept_away(self._kept_away_by, "press u and restore it")
         # After a change, the outcome of the hunt is more important than the next hunt.
@@ -94,10 +106,11 @@ class StepHunt:
         """Return the applied tunables that would keep the next hidden noise away; () during a hunt, in which they can
         be the learner's cure."""
         hunts = self._page.workshop.hunts
-        return () if words.unanswered(hunts.hunt) else hunts.kept_away_by()
+        return () if words.in_hunt(hunts.hunt) else hunts.kept_away_by()
 
-    def keys(self) -> list[Shown]:
-        """Return the keys of the hunt. They come before the step's other keys, because the hunt is more important."""
+    def keys(self, enter: str) -> list[Shown]:
+        """Return the keys of the hunt. They come before the step's other keys, because the hunt is more important.
+        ``enter``: the label of Enter. If Enter tries a cure, no other key for this is named."""
         walk, found = self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
@@ -107,11 +120,15 @@ class StepHunt:
             shown.append(("chapter.without", ""))
         elif words.unanswered(found):
             shown.append(("chapter.name", ""))
+        elif self.to_cure:
+            shown += [("chapter.enough", ""), ("chapter.again", "measure again")]
+        elif words.named(found):
+            pass
         elif self._after_change and not self.to_hide:
             shown.append(("chapter.hunt", "hide another" if found is not None else ""))
         if walk.runs.run_in(self._role.explains) is not None:
             shown.append(("chapter.causes", ""))
-        if words.unanswered(found) and walk.runs.run_in("again") is not None:
+        if words.in_hunt(found) and walk.runs.run_in("again") is not None and enter != CURES:
             shown.append(("chapter.cure", ""))
         return shown
 
@@ -129,7 +146,8 @@ class ChapterHunt:
         self._screen = page.screen
         self._runs = runs
         self._enter_step = enter_step
-        self._seen: HuntState | None = None
+        self._ran = False
+        """True if the noise ran at the last look."""
 
     def watch(self) -> None:
         """Begin to check every LOOK_EVERY_S seconds if the hidden noise still runs.
@@ -144,8 +162,8 @@ class ChapterHunt:
         if self._page.run is not None or self._page.frame.at_work:
             return
         hunt = self._page.workshop.hunts.hunt
-        before, self._seen = self._seen, hunt.state if hunt is not None else None
-        if before == "running" and self._seen in ("stopped", "over"):
+        ran, self._ran = self._ran, hunt is not None and hunt.runs
+        if ran and not self._ran and words.in_hunt(hunt):
             self._screen.tell(words.noise_ended_message(hunt, self._page.walk.runs.run_in("again") is not None))
 
     def end(self) -> None:
@@ -193,7 +211,7 @@ class ChapterHunt:
         self._screen.on_thread(partial(hunts.begin, walk), self._hidden)
 
     def _hidden(self, hunt: Hunt) -> None:
-        self._seen = hunt.state
+        self._ran = hunt.runs
         self._page.walk.go("again")
         self._enter_step()
         self._screen.tell(f"{words.begun(hunt)} Enter measures with this noise.")
@@ -205,7 +223,7 @@ class ChapterHunt:
         there are no such settings, or if the chapter has no hunts. During a hunt, the settings can be the learner's
         cure. ``hides``: True if the learner wants the next noise to be hidden, so that they are no cure."""
         workshop = self._page.workshop
-        cure_now = not hides and words.unanswered(workshop.hunts.hunt)
+        cure_now = not hides and words.in_hunt(workshop.hunts.hunt)
         kept = workshop.hunts.kept_away_by() if self._page.walk.hunts else ()
         if not kept:
             return False
@@ -228,7 +246,7 @@ class ChapterHunt:
         """Make a step's run. Before the quiet run of a hunt, ask if the settings that keep noises away may be restored:
         the run beside the hidden noise is made without them."""
         workshop = self._page.workshop
-        kept = () if words.unanswered(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
+        kept = () if words.in_hunt(workshop.hunts.hunt) else workshop.hunts.kept_away_by()
         if slot != "measure" or not self._page.walk.hunts or not kept:
             self._runs.measure(slot)
             return
@@ -262,7 +280,8 @@ class ChapterHunt:
         """Open the page on which the learner chooses among the suspects."""
         hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
-            self._screen.tell(f"{capital(NO_NOISE_HIDDEN)}. x hides one." if hunts else NONE_HERE)
+            none = words.hunt_state(hunt) or f"{capital(NO_NOISE_HIDDEN)}. x hides one."
+            self._screen.tell(none if hunts else NONE_HERE)
         elif self._page.run is None:
             self._screen.app.push_screen(SuspectsPage(hunt, self._over), self._named)
 
@@ -272,8 +291,15 @@ class ChapterHunt:
         self._screen.show_title()
 
     def _named(self, _: None) -> None:
-        over = f"{words.past_hunts(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."
-        self._screen.tell("" if words.unanswered(self._page.workshop.hunts.hunt) else over)
+        walk = self._page.walk
+        measured = walk.runs.run_in("again") is not None
+        self._screen.tell(words.after_name(walk.progress.hunts, self._page.workshop.hunts.hunt, measured))
+        self._screen.show_title()
+
+    def enough(self) -> None:
+        """End the noise that the learner has named."""
+        self._page.workshop.hunts.enough()
+        self._screen.tell(words.ENOUGH)
         self._screen.show_title()
 
     def cure(self) -> None:
@@ -282,7 +308,7 @@ class ChapterHunt:
         """
         walk = self._page.walk
         beside = walk.runs.run_in("again")
-        if not walk.hunts or beside is None or not words.unanswered(self._page.workshop.hunts.hunt):
+        if not walk.hunts or beside is None or not words.in_hunt(self._page.workshop.hunts.hunt):
             no_cure = words.no_cure("press x", "m to measure")
             self._screen.tell(no_cure if walk.hunts else "No noise is hidden in this chapter.")
             return
@@ -302,8 +328,8 @@ class ChapterHunt:
 class SuspectsPage(ChoosingPage, scope="suspects"):
     """Show the suspects of a hunt, for the learner to name the hidden noise.
 
-    After a wrong answer the hunt continues. The hunt ends after the right answer, or if the learner gives up. ``over``:
-    a function to call when the hunt ends, while this page is still open.
+    After a wrong answer the learner can name another one. The page's work ends after the right answer, or if the
+    learner gives up. ``over``: a function to call then, while this page is still open.
     """
 
     def __init__(self, hunt: Hunt, over: Callable[[], None]) -> None:

@@ -54,7 +54,7 @@ from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readin
 from jitter_workshop.stats.figures import KnownRun, figure_with_id
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
-from jitter_workshop.tui.screens.chapter.hunting import HuntRole, StepHunt
+from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -94,6 +94,7 @@ Work = Literal[
     "hide",
     "name",
     "cure",
+    "enough",
     "causes",
 ]
 """The work that a step asks the screen to do after a key.
@@ -107,7 +108,7 @@ Work = Literal[
 - observe, observe again: observe the learner's program at this step, or go to the step that does so.
 - apply: make the changes of the plan on the screen.
 - by hand, adopt: begin or stop watching the writes that the learner makes by hand, or record these writes.
-- hide, name, cure: ask to hide a noise, name the hidden noise, or try something against it.
+- hide, name, cure, enough: ask to hide a noise, name the hidden noise, try something against it, or end it.
 - causes: show what took the time.
 """
 
@@ -368,12 +369,14 @@ class Step:
         """Return the label for Enter if it leaves the step."""
         if self.hunt.to_name:
             return "name it"
+        if self.hunt.to_cure:
+            return CURES
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Work:
         """Do the step's work for Enter when the step's figures are shown, and return the work for the screen. Raise
         WorkshopError if the work fails."""
-        return "name" if self.hunt.to_name else "go on"
+        return "name" if self.hunt.to_name else "cure" if self.hunt.to_cure else "go on"
 
     def figures_opened(self) -> None:
         """Do what is needed when the screen has changed to the step's figures. It showed the lesson's page or the
@@ -438,9 +441,12 @@ class Step:
         return "stay"
 
     def key_boots(self) -> Work:
-        """Go on without the name of a hidden noise, or do what Enter does if this only leaves the step."""
+        """Go on without the name of a hidden noise, end a noise that was named, or do what Enter does if this only
+        leaves the step."""
         if self.hunt.to_name:
             return "go on"
+        if self.hunt.to_cure:
+            return "enough"
         enter = self.enter_key
         if not (enter.acts or enter.waits):
             last = self.name == self.walk.chapter.steps[-1]
@@ -516,6 +522,10 @@ class Step:
     def key_without(self) -> Work:
         """Go to the next step without a name for the hidden noise."""
         return "go on" if self.hunt.to_name else "stay"
+
+    def key_enough(self) -> Work:
+        """End the noise that the learner has named."""
+        return "enough" if self.hunt.to_cure else "stay"
 
 
 class Look(Step):
@@ -1140,7 +1150,7 @@ class Compare(Step):
     after_change = True
     tells_guess = True
     draws_imports = True
-    in_hunt = HuntRole(asks=True, remembers=1)
+    in_hunt = HuntRole(asks=True, cures=True, remembers=1)
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)

@@ -204,7 +204,8 @@ class WorkshopScreen(KeyedScreen):
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
         changed = f"{many(standing, 'tunable')} applied{whose}" if standing else self.nothing_applied
         if self.workshop.hides_a_noise:
-            changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
+            runs = f"{'the named' if self.workshop.noise_is_named else 'a hidden'} noise is running"
+            changed = f"{runs} · {changed}" if standing else runs
         state = "a recorded host: read-only" if self.workshop.context.recorded else changed
         session = f" · session {clean(self.workshop.named, WORD)}" if self.workshop.named else ""
         right = Text(f"{clean(self.workshop.context.host.name, SHORT)} · {state}{session}", "dim")
