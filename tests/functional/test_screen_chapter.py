@@ -166,6 +166,27 @@ async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(mo
             await pilot.press("t")
 
 
+async def test_no_page_of_a_small_screen_cuts_the_drawing_of_a_lesson() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        for step in ("look", "predict"):
+            screen.walk.go(step)
+        screen.go_to_step("measure")
+        await settled(pilot)
+        pages = [text_of(app)]
+        while ("chapter.enter", "more below") in screen.query_one(KeyBar).shown:
+            await pilot.press("enter")
+            await settled(pilot)
+            pages.append(text_of(app))
+        assert screen.walk.runs.run_in("measure") is None
+        assert "Enter measure" in pages[-1]
+        parts = ("100 ms │", "another task ╭", "1 µs │the ring", "99.999")
+        assert [[part in page for part in parts] for page in pages] == [[False] * 4, [True] * 4, [False] * 4]
+        assert "judged" in pages[2]
+
+
 async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Compare, "result", lambda self, width: Result([Text(f"line {n}.") for n in range(7)]))
     app = WorkshopApp(open_workshop(), "migration")

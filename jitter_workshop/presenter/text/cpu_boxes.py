@@ -18,6 +18,7 @@ from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.cpu_effects import CpuEffect, effects_on_cpus, uncounted
 from jitter_workshop.presenter.text.lines import Lines, in_ascii
+from jitter_workshop.presenter.text.pages import kept_together
 from jitter_workshop.presenter.text.styled import Text
 
 MOST_IDLE_CORES = 2
@@ -105,7 +106,7 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
             told.truncate(inner, ellipsis=True, pad=True)
             lines[number + 1].append("│ ", "dim").append(told).append(" │", "dim")
         lines[-1].append(f"└{'─' * (inner + 2)}┘", "dim")
-    return lines
+    return kept_together(lines)
 
 
 def _boxes(view: CpuView, changed: Changed) -> list[_Box]:

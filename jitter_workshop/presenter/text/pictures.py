@@ -12,6 +12,7 @@ from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.cpu_boxes import topology
 from jitter_workshop.presenter.text.lines import Lines, in_ascii, in_cells, labelled, wrap
+from jitter_workshop.presenter.text.pages import kept_together
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.stats.scale import nice_ns
 
@@ -226,7 +227,7 @@ def lanes(found: Sequence[Lane], width: int, *, knees: bool = True) -> Lines:
         line.append("▏", "dim").append(f" {in_cells(count, counted_width)}  ", "text").append(end, "bold text")
         line.rstrip()
         lines.append(line)
-    return lines
+    return kept_together(lines)
 
 
 def _lane(event: Event, width: int) -> str:

@@ -13,6 +13,7 @@ from jitter_workshop.model.picture import is_picture, parse_picture
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.pages import kept_together
 from jitter_workshop.presenter.text.styled import Text, cell_len
 
 _INLINE = re.compile(
@@ -59,6 +60,7 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
     kind_of_picture, figures = "", list[str]()
     paragraph: list[str] = []
     prefix = ("", "")
+    drawn = -1  # the number of lines up to the end of the newest row of code or of a table
 
     def flush(gap: bool = False) -> None:
         nonlocal prefix
@@ -73,7 +75,7 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
         if kind == "fence":
             flush()
             if kind_of_picture:
-                lines.extend(_picture(kind_of_picture, figures, width, ascii_only, cpus))
+                lines.extend(kept_together(_picture(kind_of_picture, figures, width, ascii_only, cpus)))
                 kind_of_picture = ""
             elif is_picture(word := raw.strip("`~ ")):
                 kind_of_picture, figures = word, []
@@ -83,7 +85,10 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
             continue
         if kind == "code" or raw.lstrip().startswith("|"):
             flush()
-            lines.extend(_as_it_is(clean_code(raw), width, "code" if kind == "code" else "text"))
+            row = kept_together(_as_it_is(clean_code(raw), width, "code" if kind == "code" else "text"))
+            row[0].joined = len(lines) == drawn
+            lines.extend(row)
+            drawn = len(lines)
             continue
         bullet = _BULLET.match(raw)
         if not raw.strip():

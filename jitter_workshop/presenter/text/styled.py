@@ -61,15 +61,16 @@ class StyledRange:
 
 class Text:
     """Hold text with a style for all of it, and spans with further styles. Where spans overlap, the later span
-    decides."""
+    decides. ``joined``: True if this line and the line above it belong on one page of the screen."""
 
-    __slots__ = ("_plain", "spans", "style")
+    __slots__ = ("_plain", "joined", "spans", "style")
     __hash__ = None  # type: ignore[assignment]  # a text can change
 
     def __init__(self, text: str = "", style: str = "") -> None:
         self._plain = _shown(text)
         self.style = style
         self.spans: list[StyledRange] = []
+        self.joined = False
 
     @classmethod
     def assemble(cls, *parts: str | Text | tuple[str, str], style: str = "") -> Text:
@@ -132,6 +133,7 @@ class Text:
         """Return an independent copy with the same styles."""
         made = Text(self._plain, self.style)
         made.spans = list(self.spans)
+        made.joined = self.joined
         return made
 
     def append(self, text: str | Text, style: str = "") -> Text:

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.model.palette import Palette
+from jitter_workshop.presenter.text.pages import in_pages
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.theme import PaintedApp
 
@@ -56,14 +57,22 @@ _styles = functools.cache(_Styles)
 
 
 class Sheet(Widget):
-    """Show lines that a function makes for the present width. The sheet is as high as its lines."""
+    """Show lines that a function makes for the present width. The sheet is as high as its lines.
+
+    ``paged``: True to divide the lines into pages as high as the pane around the sheet.
+    """
 
     DEFAULT_CSS = "Sheet { width: 1fr; height: auto; }"
 
-    def __init__(self, build: LinesOfWidth, *, id: str | None = None) -> None:
+    def __init__(self, build: LinesOfWidth, *, id: str | None = None, paged: bool = False) -> None:
         super().__init__(id=id)
         self._build = build
-        self._made_for: tuple[int, str] | None = None
+        self._paged = paged
+        self._page_rows = 0
+        """The rows of a page; 0 if the lines are not divided into pages, or before the first layout."""
+        self.blank_end = 0
+        """The number of blank lines at the end that only fill the last page."""
+        self._made_for: tuple[int, str, int] | None = None
         self._lines: list[RichText] = []
         self._shown: tuple[int, list[RichText]] | None = None
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
@@ -98,14 +107,22 @@ class Sheet(Widget):
     def lines(self, width: int) -> list[RichText]:
         """Return the lines for a width. The lines are made once for each width and palette, and then kept."""
         palette = cast(PaintedApp, self.app).palette
-        if self._made_for != (width, palette.name):
-            self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
+        if self._made_for != (width, palette.name, self._page_rows):
+            made, self.blank_end = in_pages(list(self._build(max(width, 1))), self._page_rows)
+            self._lines = [in_colours(line, palette) for line in made]
             for line in self._lines:
                 line.truncate(max(width, 1), overflow="ellipsis")
-            self._made_for = width, palette.name
+            self._made_for = width, palette.name, self._page_rows
         return self._lines
 
+    def count(self, width: int) -> int:
+        """Return the number of lines for a width if they are not divided into pages."""
+        return sum(1 for _ in self._build(max(width, 1)))
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        # A pane that is as high as its text has no pages.
+        high = self.parent.styles.height if self._paged and isinstance(self.parent, Pane) else None
+        self._page_rows = container.height if high is not None and not high.is_auto else 0
         return len(self.lines(width))
 
     def render(self) -> RichText:
@@ -156,6 +173,13 @@ class Pane(VerticalScroll, can_focus=False):
     Pane > Sheet { padding: 0 1 0 0; }
     """
 
+    @dataclass
+    class Resized(Message):
+        """Report that the pane has another size, is shown again, or has another number of lines."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         """Put the scroll bar where the text is. Textual moves a bar only while it is shown, so a bar that was hidden
         while the pane went back to its first line would come back at its old place."""
@@ -163,9 +187,24 @@ class Pane(VerticalScroll, can_focus=False):
             self.vertical_scrollbar.position = self.scroll_y
 
     @property
+    def text_height(self) -> int:
+        """Return the number of lines until the end of the text, without the blank lines that fill the last page."""
+        sheets = list(self.query_children(Sheet))
+        return self.virtual_size.height - (sheets[-1].blank_end if sheets else 0)
+
+    @property
     def more_below(self) -> bool:
         """Return True if the pane is on the screen and has lines below the visible ones."""
-        return bool(self.region.area) and self.scroll_offset.y < self.max_scroll_y
+        rows = self.scrollable_content_region.height
+        return bool(self.region.area) and self.scroll_offset.y + rows < self.text_height
+
+    def turn_page(self, by: int) -> None:
+        """Show the next page (+1) or the one before (-1). If the pane shows parts of two pages, show the later or the
+        earlier one of these first."""
+        rows = max(self.scrollable_content_region.height, 1)
+        top = self.scroll_offset.y
+        page = top // rows + 1 if by > 0 else -(-top // rows) - 1
+        self.scroll_to(y=page * rows, animate=False)
 
     @property
     def seen_to(self) -> int:

@@ -156,13 +156,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         with Horizontal(id="chapter-main"):
             with Vertical(id="left"):
                 with panel(Pane(id="lesson"), "Lesson"):
-                    yield Sheet(self._lesson, id="lesson-sheet")
+                    yield Sheet(self._lesson, id="lesson-sheet", paged=True)
                 yield panel(ChartView(id="beside"))
             with panel(Vertical(id="work")):
                 yield Sheet(lambda width: self.now.question(width), id="question")
                 yield ChartView(id="chart")
                 with Pane(id="data"):
-                    yield Sheet(self._data, id="data-sheet")
+                    yield Sheet(self._data, id="data-sheet", paged=True)
                 yield ChartView(id="under")
                 yield Sheet(self._progress, id="progress")
         yield Sheet(self.say_lines, id="say")
@@ -266,6 +266,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         question = self.sheet("#question")
         question.set_class(not question.lines(self.size.width), "-empty")
         self.show_result()
+        # Other lines may need as many rows as the lines before them, and then nothing else tells that they are new.
+        self._scrolled()
 
     @property
     def _has_wide_rows(self) -> bool:
@@ -305,9 +307,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             width = self.size.width - 2
             said = len(self.sheet("#say").lines(width)) + len(self.sheet("#class-line").lines(width))
             rows = self.size.height - _AROUND_FIGURES - _LEAST_UNDER - said
-            if len(self.sheet("#data-sheet").lines(self.size.width - _BESIDE_FIGURES)) <= rows:
+            if self.sheet("#data-sheet").count(self.size.width - _BESIDE_FIGURES) <= rows:
                 place = "under"
-            elif len(self.sheet("#lesson-sheet").lines(_LESSON_WIDTH)) <= rows - _FRAME:
+            elif self.sheet("#lesson-sheet").count(_LESSON_WIDTH) <= rows - _FRAME:
                 place = "beside"
             curves = self._page.own_curves() if place else []
         self.update_classes({f"-{one}": bool(curves) and place == one for one in ("under", "beside")})
@@ -470,6 +472,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """
         self.call_after_refresh(self._see)
 
+    @on(Pane.Resized)
+    def _pane_resized(self) -> None:
+        self._scrolled()
+
     def _see(self) -> None:
         """Record how far the user has seen each pane at this visit of the step."""
         for pane in self.query(Pane):
@@ -495,7 +501,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.now.hunt.to_name or self.now.hunt.to_cure:
             return None
         panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
-        return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
+        return next((one for one in panes if one.more_below and self._seen_to(one) < one.text_height), None)
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""
@@ -547,7 +553,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             if self.said == keys_that_wait.FIRST_STEP:
                 # The answer to an earlier key is not about the text that follows.
                 self.tell("")
-            pane.scroll_page_down(animate=False)
+            pane.turn_page(1)
         else:
             self.action_press("enter")
 

@@ -104,8 +104,7 @@ class KeyedScreen(Screen[None]):
 
     def action_page(self, by: int) -> None:
         """Handle PgUp (-1) or PgDn (+1)."""
-        scroll = self.pane().scroll_page_up if by < 0 else self.pane().scroll_page_down
-        scroll(animate=False)
+        self.pane().turn_page(by)
 
     def to_end(self, by: int) -> None:
         """Handle Home (-1) or End (+1). A screen with a list moves the list's cursor to the first or the last row."""

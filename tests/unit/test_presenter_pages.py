@@ -1,0 +1,67 @@
+"""Test the division of lines into pages: no drawing is cut, nothing is lost, and a few lines get no own page."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.pages import in_pages, kept_together
+from jitter_workshop.presenter.text.styled import Text
+
+
+def text(count: int, lead: str = "t") -> Lines:
+    return [Text(f"{lead}{n}") for n in range(count)]
+
+
+def plain(lines: Lines) -> list[str]:
+    return [line.plain for line in lines]
+
+
+@given(
+    parts=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=12),
+    rows=st.integers(1, 12),
+)
+def test_no_drawing_that_fits_on_a_page_is_cut_and_no_word_is_lost(parts: list[tuple[bool, int]], rows: int) -> None:
+    lines: Lines = []
+    drawings = []
+    for number, (drawn, count) in enumerate(parts):
+        part = text(count, f"{number}.")
+        lines += kept_together(part) if drawn else part
+        lines.append(Text())
+        drawings += [plain(part)] if drawn and part else []
+    made, end = in_pages(lines, rows)
+    assert [word for word in plain(made) if word] == [word for word in plain(lines) if word]
+    assert not any(plain(made)[len(made) - end :])
+    last = max(len(made) - rows, 0)
+    tops = {*range(0, last, rows), last}
+    for drawing in drawings:
+        first = plain(made).index(drawing[0])
+        assert plain(made)[first : first + len(drawing)] == drawing
+        if len(drawing) <= rows:
+            assert any(top <= first and first + len(drawing) <= top + rows for top in tops)
+            assert not any(first < top < first + len(drawing) for top in tops)
+
+
+def test_a_text_that_fits_on_one_page_stays_as_it_is() -> None:
+    lines = [*text(3), Text(), *kept_together(text(4, "d"))]
+    assert in_pages(lines, 8) == (lines, 0)
+    assert in_pages(lines, 0) == (lines, 0)
+    assert in_pages([], 5) == ([], 0)
+
+
+def test_a_drawing_begins_the_next_page() -> None:
+    lines = [*text(5), *kept_together(text(4, "d")), *text(6, "u")]
+    made, end = in_pages(lines, 8)
+    assert plain(made)[:8] == ["t0", "t1", "t2", "t3", "t4", "", "", ""]
+    assert plain(made)[8] == "d0"
+    assert end == 6, "else the last page would begin inside the drawing"
+    assert len(made) == 24
+
+
+def test_one_or_two_lines_get_no_page_if_blank_lines_can_go() -> None:
+    lines = [*text(4), Text(), *text(3, "u"), Text(), Text("Source: a book")]
+    assert plain(in_pages(lines, 9)[0]) == ["t0", "t1", "t2", "t3", "", "u0", "u1", "u2", "Source: a book"]
+    assert "" not in plain(in_pages(lines, 8)[0])
+    assert len(in_pages(lines, 7)[0]) == 10, "three lines have a page of their own"
+    assert in_pages(text(9), 8) == (text(9), 0), "no blank line can go"
