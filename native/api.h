@@ -341,7 +341,8 @@ enum {
     JW_NOISE_TERMINAL = 10,
     JW_NOISE_DISK = 11,
     JW_NOISE_NETWORK = 12,
-    JW_NOISES = 13
+    JW_NOISE_HWRNG = 13,
+    JW_NOISES = 14
 };
 
 /* The kinds of bursts. */

@@ -36,6 +36,7 @@ static const jw_noise_act *const acts[JW_NOISES] = {
     [JW_NOISE_TERMINAL] = &jw_act_terminal,
     [JW_NOISE_DISK] = &jw_act_disk,
     [JW_NOISE_NETWORK] = &jw_act_network,
+    [JW_NOISE_HWRNG] = &jw_act_hwrng,
 };
 
 const char *jw_noise_name(const jw_noise_thread *self) {

@@ -49,6 +49,7 @@ extern const jw_noise_act jw_act_timer;     /* noise_kernel.c */
 extern const jw_noise_act jw_act_work;
 extern const jw_noise_act jw_act_terminal;
 extern const jw_noise_act jw_act_disk;
+extern const jw_noise_act jw_act_hwrng;
 extern const jw_noise_act jw_act_softirq;   /* noise_network.c */
 extern const jw_noise_act jw_act_network;
 extern const jw_noise_act jw_act_fault;     /* noise_memory.c */

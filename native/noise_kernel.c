@@ -1,4 +1,4 @@
-/* Noise that the kernel makes on a CPU because it was asked to: timer interrupts, work of kworkers, a disk's interrupts. */
+/* Noise that the kernel makes on a CPU because it was asked to: timer interrupts, work of kworkers, a device's interrupts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -269,3 +269,47 @@ static void read_disk(jw_noise_thread *self) {
 
 const jw_noise_act jw_act_disk = {
     .where = JW_ON_OTHER, .prepare = open_disk, .act = read_disk, .teardown = close_disk};
+
+/* ---- hwrng: reads of the hardware's random numbers, for each of which the device interrupts ----------------------- */
+
+/* drivers/char/hw_random/virtio-rng.c, virtio_read: each request is one buffer of at most a cache line, and one interrupt
+ * says that the device has filled it. A read waits for it, and a signal that kills the process ends the wait. */
+enum { RANDOM_BYTES = 64 };
+
+static void close_hwrng(jw_noise_thread *self) {
+    int *file = self->state;
+    if (file != NULL && *file >= 0) {
+        (void)close(*file);
+    }
+    free(file);
+    self->state = NULL;
+}
+
+/* Documentation/admin-guide/hw_random.rst: a file that the host has only if it has such a device, and only for root. */
+static int open_hwrng(jw_noise_thread *self) {
+    int *file = malloc(sizeof *file);
+    if (file == NULL) {
+        return -ENOMEM;
+    }
+    self->state = file;
+    *file = open("/dev/hwrng", O_RDONLY | O_CLOEXEC);
+    char numbers[RANDOM_BYTES];
+    return *file < 0 || read(*file, numbers, sizeof numbers) < 0 ? -errno : 0;
+}
+
+/* As with the disk, the interrupt comes while the read sleeps. A device that its host keeps slow is read less often. */
+static void read_hwrng(jw_noise_thread *self) {
+    const int *file = self->state;
+    const int source = self->config->clock.source;
+    char numbers[RANDOM_BYTES];
+    unsigned cpu;
+    const uint64_t start = jw_now_ordered(source, &cpu);
+    if (read(*file, numbers, sizeof numbers) <= 0) {
+        return;
+    }
+    const uint64_t end = jw_now_ordered(source, &cpu);
+    jw_noise_log(self, start, end, 0, self->config->hot, JW_BURST_MAIN);
+}
+
+const jw_noise_act jw_act_hwrng = {
+    .where = JW_ON_OTHER, .prepare = open_hwrng, .act = read_hwrng, .teardown = close_hwrng};

@@ -16,7 +16,7 @@ from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.classfile import ANY, ClassFile
 from jitter_workshop.host.cpu.topology import CPU_DIR, read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Change, Refused, Wanted
+from jitter_workshop.model.change import IRQ_HERE, Change, Refused, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.tuning.context import Host
@@ -110,7 +110,8 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
     """Return a pair: the allowed changes, and a Refused with the reason for each other change.
 
     A change must not take the last housekeeping CPU offline, or isolate it. An interrupt or a workqueue must still be
-    able to use a housekeeping CPU. Siblings of hot CPUs count as housekeeping CPUs here. ``who``: the caller as a
+    able to use a housekeeping CPU, except the one interrupt of ``irq-here``. Siblings of hot CPUs count as housekeeping
+    CPUs here. ``who``: the caller as a
     member of the class; None outside a class.
     """
     allowed: list[Change] = []
@@ -153,7 +154,8 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
     last = change.path.rpartition("/")[2]
     if change.tunable == "isolation" and last == "cpuset.cpus" and not housekeeping - _cpus(change):
         return "the change would isolate every housekeeping CPU"
-    if change.path.startswith(("/proc/irq/", _WORKQUEUES)) and not _cpus(change) & housekeeping:
+    moved = change.path.startswith(("/proc/irq/", _WORKQUEUES)) and change.tunable != IRQ_HERE
+    if moved and not _cpus(change) & housekeeping:
         return "the change would leave an interrupt or a workqueue without a housekeeping CPU"
     return ""
 

@@ -250,13 +250,21 @@ def _company(table: TomlTable) -> Company | None:
         return None
     kind = inner.choice("noise", NOISE_KINDS)
     shown = inner.text("shown", limit=_SHOWN)
+    fixed = inner.table("if_fixed")
+    if_fixed = None
+    if fixed is not None:
+        other, told = fixed.choice("noise", NOISE_KINDS), fixed.text("shown", limit=_SHOWN)
+        fixed.finish()
+        if other and other == kind:
+            fixed.wrong("noise", f"the noise {kind} is the chapter's first load already: name another noise")
+        if_fixed = Company(other, told) if other else None
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
         inner.wrong(
             "noise", f'the noise {kind} never runs: each [[measurement]] names a different noise, or "{WITHOUT}"'
         )
-    return Company(kind, shown) if kind else None
+    return Company(kind, shown, if_fixed) if kind else None
 
 
 def _shared(measurements: tuple[Measurement, ...]) -> Company | None:

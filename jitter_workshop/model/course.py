@@ -300,11 +300,16 @@ class Shows:
 @dataclass(frozen=True, slots=True)
 class Company:
     """Hold the load that runs at the same time as a chapter's measurements. The chapter's change removes the effect of
-    this load. ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
-    measurement."""
+    this load.
+
+    - ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
+      measurement.
+    - ``if_fixed``: the load on a host whose kernel does not move the interrupts of ``noise``; None for no other load.
+    """
 
     noise: str
     shown: str = ""
+    if_fixed: Company | None = None
 
 
 @dataclass(frozen=True, slots=True)

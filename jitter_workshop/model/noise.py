@@ -265,6 +265,20 @@ NOISES = (
         root="makes a network namespace",
         period_ns=5_000_000,
     ),
+    Noise(
+        "hwrng",
+        "Random numbers from a device",
+        "A thread on another CPU reads random numbers from /dev/hwrng, up to 500 times a second. The device interrupts "
+        "once for each read.",
+        "The interrupts of the random number device grow on the hot CPU, if their affinity allows that CPU.",
+        "Take the hot CPUs out of the affinity of the device's interrupt (smp_affinity).",
+        (What((("irq", "*"),)),),
+        cpus=2,
+        spread=True,
+        hides=False,
+        root="reads /dev/hwrng",
+        period_ns=2_000_000,
+    ),
 )
 
 NOISE_KINDS = tuple(noise.id for noise in NOISES)

@@ -14,7 +14,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, progress_signs
-from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, describe_noise
+from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, arrival_words, describe_noise
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 
@@ -80,6 +80,7 @@ def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = 
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {describe_noise(request, company)}" if company else ""
+    what += f" First, {arrival_words(request)}" if request.arrival is not None else ""
     what += f" {cleaned_sentence(TRACED_MEANWHILE)}" if request.evidence else ""
     return f"{what} {chapter_length_sentences(request, runs)}".rstrip()
 

@@ -69,6 +69,13 @@ def test_housekeeping_cpus_keep_interrupts_work_and_their_freedom(
     assert refused(tree, "2-3", change(tunable, path, good, kind)) == []
 
 
+def test_one_interrupt_may_be_sent_to_the_hot_cpus_for_a_lesson(tree: Path) -> None:
+    path = "/proc/irq/24/smp_affinity_list"
+    assert refused(tree, "2-3", change("irq-here", path, "2", "cpu-list")) == []
+    other = change("irq-here", "/proc/irq/default_smp_affinity", "c", "cpu-mask")
+    assert "may not write this path" in refused(tree, "2-3", other)[0]
+
+
 def test_nothing_is_isolated_where_every_cpu_is_hot(tree: Path) -> None:
     made = change("isolation", "/sys/fs/cgroup/jitter-workshop", "present", "cgroup")
     assert "isolate every housekeeping CPU" in refused(tree, "0-3", made)[0]

@@ -47,6 +47,7 @@ def test_a_new_chapter_names_its_figure_and_has_company(tmp_path: Path) -> None:
     assert {one.noise for one in chapter.measurements} == {"unbound"}
 
 
+READS = '[company]\nnoise = "disk"\nshown = "reads"\n[company.if_fixed]\n'
 COMPANY = '[company]\nnoise = "unbound"\nshown = "ordinary tasks, as on any busy host"\n\n'
 FREE, PLACED = 'slot = "measure"\n', 'slot = "again"\n'
 
@@ -61,6 +62,11 @@ def test_a_measurement_names_its_own_noise_or_none_beside_the_company(tmp_path: 
     assert noises(course)[0::2] == ([None, "unbound"], False)
     course = written(tmp_path / "other", PLACED, f'{PLACED}noise = "spinners"\n')
     assert noises(course)[0::2] == (["unbound", "spinners"], False)
+
+
+def test_company_names_a_second_load_for_hosts_whose_kernel_keeps_the_interrupts_of_the_first(tmp_path: Path) -> None:
+    course = written(tmp_path, COMPANY, f'{READS}noise = "hwrng"\nshown = "keys"\n\n')
+    assert noises(course) == (["disk", "disk"], Company("disk", "reads", Company("hwrng", "keys")), True)
 
 
 def test_a_lesson_that_names_the_noise_in_each_measurement_still_loads(tmp_path: Path) -> None:
@@ -108,6 +114,9 @@ def test_a_reason_beside_company_is_a_mistake(tmp_path: Path) -> None:
         ('[company]\nnoise = "disk"\n', "[company]", "shown is missing"),
         ('[company]\nshown = "tasks"\n', "[company]", "noise is missing"),
         ('[company]\nnoise = "disk"\nshown = "tasks"\nshows = 3\n', "shows =", "unknown key"),
+        (f'{READS}noise = "hwrg"\nshown = "keys"\n', 'noise = "hwrg"', "did you mean 'hwrng'"),
+        (f'{READS}noise = "hwrng"\n', "[company.if_fixed]", "shown is missing"),
+        (f'{READS}noise = "disk"\nshown = "reads"\n', 'noise = "disk"', "name another noise"),
     ],
 )
 def test_mistakes_in_company_are_found(tmp_path: Path, new: str, line: str, said: str) -> None:

@@ -28,7 +28,12 @@ SPOKEN_OF = {
         "smt": "**Siblings.**",
         "nosmt": "`nosmt`",
     },
-    "interrupts": {"rps-xps": "**rps_cpus**", "irqaffinity": "`irqaffinity=LIST`", "rcu-expedite": "expedited RCU"},
+    "interrupts": {
+        "rps-xps": "**rps_cpus**",
+        "irqaffinity": "`irqaffinity=LIST`",
+        "rcu-expedite": "expedited RCU",
+        "irq-here": "sends the device's interrupt to your CPU",
+    },
     "workqueues": {
         "kernel-threads": "apply kernel-threads",
         "watchdogs": "watchdog_cpumask",

@@ -102,6 +102,18 @@ def test_a_restored_value_settles_before_each_round_for_an_earlier_trial_may_hav
     assert waited == [(11.0, 0), (11.0, 2), (11.0, 4)]
 
 
+def test_the_write_before_a_first_run_is_shown_once_however_many_rounds_follow(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/proc/irq/34/smp_affinity_list"
+    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
+    plans: list[PlanView] = []
+    request = ChapterMeasuring.request
+    monkeypatch.setattr(ChapterMeasuring, "request", lambda one, slot: replace(request(one, slot), arrival=sent))
+    tried(workshop, [40, 2] * 3, plans=plans)
+    assert [one.changes for one in plans if one.host_files] == [(sent,)]
+
+
 @pytest.mark.parametrize(("misses", "shown"), [(0, True), (1, True), (2, False)])
 def test_nine_rounds_of_ten_have_to_show_it(workshop: FakeWorkshop, misses: int, shown: bool) -> None:
     found, _ = tried(workshop, [9, 3] * (10 - misses) + [8, 3] * misses)

@@ -8,6 +8,7 @@ import pytest
 
 from jitter_workshop.flow.measuring.notes import NO_NOISE
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.presenter.runs import run as run_view
 from jitter_workshop.presenter.runs.run import remark
@@ -137,3 +138,12 @@ def test_the_percentile_that_judges_is_named_with_its_clock_where_it_is_not_tran
     assert run_view.judging_percentile("ring", "99", 0, from_due_time=True).startswith(said)
     lines = run_view.about_to_measure(MeasureRequest(), False, 120, asked="99", from_due_time=True)
     assert said in " ".join(line.plain for line in lines)
+
+
+def test_the_write_before_a_run_is_told_with_both_values_and_its_end() -> None:
+    path = "/proc/irq/34/smp_affinity_list"
+    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
+    lines = run_view.about_to_measure(MeasureRequest(workload="spin", noise="hwrng", arrival=sent), False, 200)
+    said = " ".join(line.plain.strip() for line in lines)
+    assert f"writes 1 to {path} (now 0-1), so that the noise's interrupt arrives on CPU 1. After the run it" in said
+    assert "writes" not in " ".join(line.plain for line in run_view.about_to_measure(MeasureRequest(), False, 200))

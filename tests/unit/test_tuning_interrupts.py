@@ -327,3 +327,24 @@ def test_without_irqbalance_nothing_is_to_be_done(tmp_path: Path) -> None:
     host = Host(HostRoot(tmp_path), CpuSet((1,)))
     assert find_tunable("irqbalance").assess(host).state == "ok"
     assert find_tunable("irqbalance").writes(host, None) == ()
+
+
+@pytest.mark.parametrize(("value", "planned"), [("24", [("24", "0-1", "1")]), ("26", []), ("25", [])])
+def test_one_interrupt_is_sent_to_the_hot_cpu_if_it_can_be_moved(
+    tmp_path: Path, value: str, planned: list[tuple[str, str, str]]
+) -> None:
+    made = plan_changes(board(tmp_path), (Wanted("irq-here", value),))
+    assert [(c.path.split("/")[3], c.before, c.after) for c in made.changes] == planned
+    assert bool(made.skipped) is not bool(planned)
+
+
+@pytest.mark.parametrize("value", ["5", "LOC", "024", "", "24;25", "../24"])
+def test_only_a_device_interrupt_of_this_host_is_sent(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match="no device of this host has such an interrupt"):
+        plan_changes(board(tmp_path), (Wanted("irq-here", value),))
+
+
+def test_without_a_number_nothing_is_planned_and_the_check_counts_for_nothing(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    assert plan_changes(host, (Wanted("irq-here"),)).changes == ()
+    assert find_tunable("irq-here").assess(host).state == "info"

@@ -7,11 +7,13 @@ import dataclasses
 from jitter_workshop.course.checks import NOT_SET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.company import arrival
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.placement_plan import noise_refused, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import cleaned_sentence
@@ -55,7 +57,20 @@ class ChapterMeasuring:
         if slot == "measure" and self._chapter.shows is not None and self._chapter.shows.settle_s:
             since = self._context.agent_connection.change_log.since_restored(self._host.ids)
             asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
-        return self._context.of_class(asked)
+        return self._context.of_class(dataclasses.replace(asked, arrival=self._arrival(asked)))
+
+    def _arrival(self, request: MeasureRequest) -> Change | None:
+        """Return the write that has the interrupt of the chapter's load arrive on the measured CPU. Return None if the
+        chapter's settings are applied, which send it away. Also return None on a class host, and without a way to
+        root's rights."""
+        context = self._context
+        company = self._chapter.company
+        of_lesson = company is not None and request.noise == company.noise and bool(self._chapter.tunables)
+        if not of_lesson or self._host.applied or context.class_view is not None:
+            return None
+        if context.agent_connection.rights == "none":
+            return None
+        return arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was

@@ -19,6 +19,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explain_or_load
+from jitter_workshop.flow.chapters.company import arrival_plan
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
@@ -26,12 +27,13 @@ from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import ID, SENTENCE, clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure_with_id
+from jitter_workshop.tuning.planning import digest
 
 Half = Literal["before", "after"]
 MOST_ROUNDS = 100
@@ -169,13 +171,14 @@ def try_in(
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Make the runs of one trial."""
+    """Make the runs of one trial. ``shown_arrivals``: the ids of the writes before a run that were shown already."""
 
     workshop: Workshop
     walk: ChapterWalk
     shows: Shows
     trial: Trial
     cancel: CancelToken
+    shown_arrivals: set[str] = field(default_factory=set)
 
     def in_rounds(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
         """Yield the runs before and after the chapter's change, round by round. The change is restored after each
@@ -222,6 +225,9 @@ class _Runs:
         request, trial = self.walk.measuring.request(step), self.trial
         length = request.duration_s if trial.duration_s is None else trial.duration_s
         request = dataclasses.replace(request, evidence=figure_with_id(self.shows.figure).traced, duration_s=length)
+        if request.arrival is not None and digest(request.arrival) not in self.shown_arrivals:
+            self.shown_arrivals.add(digest(request.arrival))
+            trial.plan(arrival_plan(request.arrival))
         run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)
         if self.cancel.reason is not None:
             # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.

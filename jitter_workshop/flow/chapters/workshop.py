@@ -201,9 +201,10 @@ class Workshop:
         return self._walk(find_chapter(self.course, chapter_id))
 
     def _walk(self, chapter: Chapter) -> ChapterWalk:
+        from jitter_workshop.flow.chapters.company import with_company_of_host
         from jitter_workshop.flow.chapters.walk import ChapterWalk
 
-        return ChapterWalk(chapter, self.context)
+        return ChapterWalk(with_company_of_host(chapter, self.context.root), self.context)
 
     def measure(
         self,
@@ -217,6 +218,7 @@ class Workshop:
         ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
+        from jitter_workshop.flow.chapters.company import arriving
         from jitter_workshop.flow.measuring import measure as measuring
 
         people = self.context.class_view.people if self.context.class_view is not None else ()
@@ -224,16 +226,17 @@ class Workshop:
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:
-            run = measuring.measure_run(
-                self.hunts.beside(request),
-                self.context.handle,
-                observer,
-                cancel,
-                queued,
-                self.context.agent_connection.place,
-                self.context.agent_connection.tracer,
-                turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
-            )
+            with arriving(self.context.agent_connection, request, self.context.troubles.append):
+                run = measuring.measure_run(
+                    self.hunts.beside(request),
+                    self.context.handle,
+                    observer,
+                    cancel,
+                    queued,
+                    self.context.agent_connection.place,
+                    self.context.agent_connection.tracer,
+                    turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
+                )
         except measuring.RunNotKept as error:
             self.context.troubles.append(f"{error.title}: {error.sentence()}.")
             run = error.run

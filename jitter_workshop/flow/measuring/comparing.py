@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from jitter_workshop.flow.measuring.known_reason import known_reason, sentences
+from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import CauseTime, Effect, Relation
 from jitter_workshop.model.host import EMULATED
@@ -80,7 +81,9 @@ def other_changed_settings(chapter: Chapter, first: Run, second: Run) -> str:
     if there are none. The learner, another workshop or a verb may have changed them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
-    others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
+    # The chapter itself has the interrupt arrive during its first run alone.
+    others = sorted((stood.keys() | stands.keys()) - ids - {IRQ_HERE})
+    others = [ident for ident in others if stood.get(ident, "-") != stands.get(ident, "-")]
     if not others:
         return ""
     changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:MOST_ENTRIES])

@@ -13,6 +13,7 @@ from jitter_workshop.bench.placement import Wish
 from jitter_workshop.bench.stall import SHORTEST_BLOCK_NS
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import PairTimes
@@ -55,6 +56,7 @@ class MeasureRequest:
     - ``block_ns``: the longest duration of a block.
     - ``tail_ns``: the time from the first stall in a block of ``spin`` until the block ends.
     - ``lock``: the lock that the thread of ``wakeup`` takes after each wake-up (``model.spec``).
+    - ``arrival``: the write that has the noise's interrupt arrive on the measured CPU during the run; None for none.
     """
 
     workload: WorkloadName = "ring"
@@ -85,6 +87,7 @@ class MeasureRequest:
     block_ns: int | None = None
     tail_ns: int | None = None
     lock: LockUse = "none"
+    arrival: Change | None = None
 
     def wish(self, within: CpuSet | None = None) -> Wish:
         """Return the part of the request that concerns the placement. ``within``: see ``bench.placement.Wish``."""

@@ -163,6 +163,7 @@ def about_to_measure(
         ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "a noise that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
+        ("first", arrival_words(request)),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("gives", reach),
         ("judged", f"by {judged}"),
@@ -171,6 +172,18 @@ def about_to_measure(
     if on_battery:
         lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
+
+
+def arrival_words(request: MeasureRequest) -> str:
+    """Return the write that has the noise's interrupt arrive on the measured CPU, in words; "" if there is none."""
+    change = request.arrival
+    if change is None:
+        return ""
+    cpu, now = clean(change.after, WORD), clean(change.before, WORD)
+    return (
+        f"the workshop writes {cpu} to {clean(change.path, LABEL)} (now {now}), so that the noise's interrupt arrives "
+        f"on CPU {cpu}. After the run it restores the old value."
+    )
 
 
 def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.errors import UsageError
 from jitter_workshop.host.irq.interrupts import read_interrupts
 from jitter_workshop.host.irq.irq_affinity import (
     DEFAULT_AFFINITY,
@@ -15,6 +16,7 @@ from jitter_workshop.host.irq.irq_affinity import (
     read_movable,
 )
 from jitter_workshop.host.root import printable
+from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device
 from jitter_workshop.model.status import Assessment
@@ -202,6 +204,39 @@ class IrqAffinity(Settings):
             from_where = f"{len(fixed)} that cannot be moved, most from {name}"
         share = 100 * all_fixed // (all_fixed + movable)
         return f"{share} % of the device interrupts on {host.kept_clear.named} came from {from_where}"
+
+
+class IrqHere(Settings):
+    id = IRQ_HERE
+    title = "An interrupt to the hot CPU"
+    why = (
+        "To show the cost of an interrupt, the chapter on interrupts has one device interrupt the hot CPU. The setting "
+        "lasts for one run."
+    )
+    danger = "the interrupt takes time from the task on the hot CPU"
+    document = "Documentation/core-api/irq/irq-affinity.rst"
+    owns = ("/proc/irq/*/smp_affinity_list",)
+    values = "the number of one device interrupt that can be moved"
+
+    def judge(self, host: Host) -> Assessment:
+        reason = "the chapter on interrupts uses this for one run; it is no improvement"
+        raise Unavailable(reason, info=True, paths=())
+
+    def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
+        """Return the affinity of the interrupt ``value``, with the hot CPUs as the wanted value. Raise UsageError if
+        ``value`` is not the number of a device interrupt. Raise Unavailable without a value, if no CPU is hot, or if
+        every CPU is hot.
+        """
+        left_for_the_rest(host)
+        if value is None:
+            raise Unavailable(f"{self.id} needs the number of an interrupt: {self.id}=NUMBER", info=True)
+        found = [irq for irq in read_irqs(host.root) if str(irq.number) == value and irq.name]
+        if not found or found[0].affinity is None:
+            said = printable(value, _NAME)
+            raise UsageError(f"{self.id} cannot be '{said}': no device of this host has such an interrupt")
+        irq = found[0]
+        stays = refuses(irq) or (FIXED if read_movable(host.root, irq.number) is False else "")
+        return (Setting(irq.path, str(irq.affinity), str(host.hot), "cpu-list", refuses=stays),)
 
 
 def refuses(irq: Irq) -> str:

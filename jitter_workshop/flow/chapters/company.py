@@ -1,0 +1,125 @@
+"""Choose the load beside a chapter's runs for this host, and have the load's interrupt arrive on the hot CPU.
+
+Where an interrupt arrives after a boot is chance. A chapter on interrupts shows its effect only if the interrupt of its
+load arrives on the measured CPU. So before a first run, the agent writes this CPU to the interrupt's affinity
+(the tunable ``irq-here``). The affinity is restored after the run. The kernel does not move the interrupt back, because
+the restored affinity contains the CPU (arch/x86/kernel/apic/vector.c, assign_vector_locked).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
+from jitter_workshop.flow.measuring.placement_plan import placed_on
+from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.host.irq.device_irqs import irqs_of_noise
+from jitter_workshop.host.irq.interrupts import read_interrupts
+from jitter_workshop.host.irq.irq_affinity import Irq, affinity_path, read_effective, read_movable
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import IRQ_HERE, Change, Wanted
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
+from jitter_workshop.model.text import cleaned_sentence
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.tuning.context import Host
+from jitter_workshop.tuning.planning import plan_changes
+from jitter_workshop.tuning.tunables.interrupts import refuses
+
+_CONFIG = "-config"
+"""The end of the name of a virtio interrupt that only tells of changed settings of the device."""
+
+
+def with_company_of_host(chapter: Chapter, root: HostRoot) -> Chapter:
+    """Return the chapter with the load that fits this host. If the chapter names a second load, and no interrupt of the
+    first load can be moved but one of the second can, the second load replaces the first in all measurements."""
+    company = chapter.company
+    other = company.if_fixed if company is not None else None
+    if company is None or other is None or movable_irq(root, company.noise) or not movable_irq(root, other.noise):
+        return chapter
+    measurements = tuple(
+        dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one
+        for one in chapter.measurements
+    )
+    return dataclasses.replace(chapter, company=other, measurements=measurements)
+
+
+def movable_irq(root: HostRoot, kind: str) -> Irq | None:
+    """Return the interrupt of a noise of this kind that can be moved; the most frequent one since boot, if there are
+    several. Return None if there is none."""
+    numbers = irqs_of_noise(root, kind)
+    if not numbers:
+        return None
+    table = read_interrupts(root)
+    found: list[tuple[int, Irq]] = []
+    for number in numbers:
+        row = table.get(str(number))
+        if row is None or not row.name or row.name.endswith(_CONFIG) or read_movable(root, number) is False:
+            continue
+        irq = Irq(number, row.name, root.cpu_list(affinity_path(number)))
+        if irq.affinity is not None and not refuses(irq):
+            found.append((sum(row.per_cpu.values()), irq))
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def arrival(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Change | None:
+    """Return the write that has the interrupt of the request's noise arrive on the measured CPU.
+
+    Return None if no such write is needed or possible: the noise has no interrupt that can be moved, the interrupt
+    arrives on this CPU already, or its affinity does not contain this CPU.
+    """
+    irq = movable_irq(root, request.noise) if request.noise is not None else None
+    if irq is None or irq.affinity is None:
+        return None
+    try:
+        placement, _ = placed_on(root, topology, request, isolated)
+    except (HostError, UsageError):
+        return None
+    cpu = placement.accumulator if placement.sampler is None else placement.sampler
+    if cpu is None or cpu not in irq.affinity or read_effective(root, irq.number) == CpuSet((cpu,)):
+        return None
+    with contextlib.suppress(HostError, UsageError):
+        plan = plan_changes(Host(root, CpuSet((cpu,)), topology), (Wanted(IRQ_HERE, str(irq.number)),))
+        return next(iter(plan.changes), None)
+    return None
+
+
+def arrival_plan(change: Change) -> PlanView:
+    """Return the write of :func:`arrival` as a plan."""
+    text = "The interrupt of the load arrives on the measured CPU. After the run the old value is restored."
+    return PlanView((change,), 1, text, (f"{IRQ_HERE}={_number(change)}",))
+
+
+@contextlib.contextmanager
+def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callable[[str], None]) -> Iterator[None]:
+    """Make the write ``request.arrival`` before the ``with`` block, and restore the old value after it. Do nothing if
+    the request has no such write. ``tell``: receives a sentence if the write or the restore fails; the block runs in
+    any case."""
+    change = request.arrival
+    if change is None:
+        yield
+        return
+    number, words = _number(change), arrival_plan(change).words
+    try:
+        made = connection.apply(words, CpuSet.parse_list(change.after), (change,))
+        refused = made.refused[0].reason if made.refused else ""
+    except WorkshopError as error:
+        refused = error.sentence()
+    if refused:
+        tell(f"Interrupt {number} was not sent to CPU {change.after}: {cleaned_sentence(refused)}")
+    try:
+        yield
+    finally:
+        try:
+            connection.restore((IRQ_HERE,))
+        except WorkshopError as error:
+            tell(f"The affinity of interrupt {number} is not restored yet: {cleaned_sentence(error.sentence())}")
+
+
+def _number(change: Change) -> str:
+    """Return the number of the interrupt whose affinity a change writes."""
+    return change.path.split("/")[3]

@@ -1,0 +1,81 @@
+"""Find the interrupts of the device from which a noise reads: the disk of a file, or the source of random numbers.
+
+A device's folder in sysfs, or a folder above it, names the interrupts: each file of ``msi_irqs`` is a number, and the
+file ``irq`` holds the number of an older device (Documentation/ABI/testing/sysfs-bus-pci). A disk of the device mapper
+has the disks below it as ``slaves``. Only a live host has these links, so a recorded host has no such interrupts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from jitter_workshop.host.root import HostRoot
+
+PROGRAM = "/proc/self/exe"
+"""The file that the noise ``disk`` reads: its own program."""
+HWRNG = "/dev/hwrng"
+_HWRNG_NOW = "/sys/class/misc/hw_random/rng_current"
+_VIRTIO_RNG = "/sys/bus/virtio/drivers/virtio_rng"
+_DEVICES = "/sys/devices/"
+_MOST_LEVELS = 12
+_MOST_SLAVES = 4
+
+
+def irqs_of_noise(root: HostRoot, kind: str) -> tuple[int, ...]:
+    """Return the numbers of the interrupts of the device from which a noise of this kind reads. Return () if the noise
+    reads from no device, if this process may not read from it, or if the device's interrupts are not known."""
+    if root.recorded:
+        return ()
+    if kind == "disk":
+        return tuple(_of_disk(root))
+    if kind == "hwrng":
+        return tuple(_of_hwrng(root))
+    return ()
+
+
+def _of_disk(root: HostRoot) -> Iterator[int]:
+    try:
+        device = os.stat(PROGRAM).st_dev  # noqa: PTH116 - the host's modules do not import pathlib
+    except OSError:
+        return
+    yield from _of_block_device(root, f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+
+
+def _of_block_device(root: HostRoot, folder: str, levels: int = _MOST_LEVELS) -> Iterator[int]:
+    place = _real(root, folder)
+    below = root.list_dir(f"{place}/slaves")[:_MOST_SLAVES] if levels else ()
+    if not below:
+        yield from irqs_of_device(root, place)
+    for name in below:
+        yield from _of_block_device(root, f"{place}/slaves/{name}", levels - 1)
+
+
+def _of_hwrng(root: HostRoot) -> Iterator[int]:
+    if not (root.text(_HWRNG_NOW) or "").startswith("virtio_rng") or not os.access(HWRNG, os.R_OK):
+        return
+    for _, folder in root.numbered(_VIRTIO_RNG, "virtio"):
+        yield from irqs_of_device(root, folder)
+
+
+def irqs_of_device(root: HostRoot, folder: str) -> tuple[int, ...]:
+    """Return the numbers of a device's interrupts. ``folder``: the device's folder in sysfs, or a link to it. If this
+    folder names no interrupt, use the next folder above that names one. Return () if there is none."""
+    place = _real(root, folder)
+    for _ in range(_MOST_LEVELS):
+        if not place.startswith(_DEVICES):
+            return ()
+        if several := root.numbered(f"{place}/msi_irqs", ""):
+            return tuple(number for number, _ in several)
+        if number := root.integer(f"{place}/irq"):
+            return (number,)
+        place = os.path.dirname(place)  # noqa: PTH120 - the host's modules do not import pathlib
+    return ()
+
+
+def _real(root: HostRoot, folder: str) -> str:
+    """Return the path on the host of a folder, without links; "" if the folder is outside of the root."""
+    top = os.path.realpath(root.root)
+    place = os.path.realpath(f"{top}/{folder}")
+    inside = place.removeprefix(top.rstrip("/"))
+    return inside if place.startswith(top) else ""
