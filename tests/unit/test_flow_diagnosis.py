@@ -363,7 +363,7 @@ def test_times_that_are_summed_over_threads_say_so(workshop: FakeWorkshop) -> No
     assert run is not None
     assert seen.threads == max(len(run.threads), 1)
     found = walk.diagnosis.answer(seen.suspects[0].id)
-    for threads, summed, column in ((1, "", "in all"), (2, " summed over 2 threads", "in 2 threads")):
+    for threads, summed, column in ((1, "", "  time"), (2, " summed over 2 threads", "time in 2 threads")):
         of = dataclasses.replace(seen, threads=threads)
         first, _ = words.largest_cause_sentences(found, of, walk.chapter, workshop.course)
         assert re.search(rf"took the most time: \S+ \S+{summed}, \d+ % of the time of all stalls", first)

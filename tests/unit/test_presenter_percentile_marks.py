@@ -85,6 +85,17 @@ def test_a_table_without_marks_has_no_room_for_them(make_run: MakeRun) -> None:
     assert curve_rows([nothing]).beside == ""
 
 
+def test_four_curves_have_their_whole_names_above_their_figures(run: Any) -> None:
+    """The chapter on coordinated omission has the longest names of the course."""
+    curve = PercentileCurve("x", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
+    of = ("transit: stopped 100 ms", "from the due time: stopped 100 ms", "corrected: stopped 100 ms")
+    names = [*of, "from the due time: never stopped"]
+    text = written(percentile_table([RunCurve(name, name, curve, run) for name in names], 77))
+    assert "…" not in text
+    for name in names:
+        assert all(word in text for word in name.split())
+
+
 def test_no_figure_is_cut_for_a_mark(run: Any) -> None:
     curve = PercentileCurve("a long label", (CurvePoint(0.0, 100, True), CurvePoint(100.0, 50_000, False)), 20_000)
     for many in range(1, 9):

@@ -199,7 +199,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     head = (
         "cause",
         "stalls" if seen.source == "trace" else "times",
-        f"in {seen.threads} threads" if seen.threads > 1 else "in all",
+        f"time in {seen.threads} threads" if seen.threads > 1 else "time",
     )
     rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
     for one in listed:

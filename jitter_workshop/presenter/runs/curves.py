@@ -89,8 +89,9 @@ def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
     return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, REASON)}."
 
 
-_HEAD_ROWS = 3
-"""The most rows of a table's head in which the name of a curve stands."""
+_HEAD_ROWS = 5
+"""The most rows of a table's head in which the name of a curve stands: with four curves at 80 columns, the longest
+names of the course need four of them."""
 
 
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
