@@ -16,6 +16,17 @@ class Palette:
     The backgrounds ``background``, ``surface`` and ``panel`` have enough contrast to read text on them. This holds for
     text in ``text``, ``dim`` and ``faint``, and in each colour that has a meaning.
 
+    Each of these colours has one meaning, wherever text or a sign has it:
+
+    - ``accent`` (amber): what to look at first: the place of the cursor, the present step, a warning, the one large
+      figure.
+    - ``good`` (green): done, right, or better.
+    - ``bad`` (red): failed, wrong, or worse.
+
+    Colours of ``curves`` and of causes have no such meaning. They only tell curves, or kinds of causes, apart.
+
+    The other fields:
+
     - ``faint``: text of the least importance, such as notes and sources.
     - ``surface``: the background of rows across the screen, such as the row of keys and the result.
     - ``panel``: the background of the title and of the row under the cursor.
@@ -81,7 +92,7 @@ PALETTES: dict[str, Palette] = {
         cause_work="#9f98fb",
         cause_move="#d184af",
         cause_fault="#d0e77b",
-        curves=("#8fd3f7", "#f4cd4b", "#b7fcc4", "#9b94fb", "#e0835a", "#e775a4"),
+        curves=("#8fd3f7", "#f4cd4b", "#b7fcc4", "#9a8cf1", "#da7b47", "#ae8590"),
         references=("#7f9296", "#71858a", "#64787d"),
     ),
     "light": Palette(
@@ -108,7 +119,7 @@ PALETTES: dict[str, Palette] = {
         cause_work="#645a97",
         cause_move="#660c37",
         cause_fault="#24410a",
-        curves=("#2a6f96", "#836900", "#3b754d", "#5c31a9", "#681700", "#6b0348"),
+        curves=("#066f9b", "#836904", "#3a7454", "#4019a3", "#671700", "#4b042e"),
         references=("#6f7875", "#757e7b", "#7b8481"),
     ),
     "high-contrast": Palette(
@@ -135,7 +146,7 @@ PALETTES: dict[str, Palette] = {
         cause_work="#ddc6fe",
         cause_move="#ef7fba",
         cause_fault="#94c41f",
-        curves=("#9de3ff", "#f5be21", "#6ff7ad", "#a39df8", "#ea8352", "#d495ab"),
+        curves=("#9de3ff", "#fac31c", "#6ff7ac", "#a39df7", "#dd7f29", "#b98c95"),
         references=("#8d9898", "#808a8a", "#747e7e"),
     ),
 }

@@ -44,6 +44,48 @@ def difference(one: str, other: str, seen: str) -> float:
     return math.dist(_lab(one, seen), _lab(other, seen))
 
 
+def ciede2000(one: tuple[float, float, float], other: tuple[float, float, float]) -> float:
+    """Return the difference of two colours in CIELAB by the formula CIEDE2000. From about 2 on, people see it at once.
+
+    Source: Sharma, Wu and Dalal, "The CIEDE2000 color-difference formula: implementation notes, supplementary test
+    data, and mathematical observations", Color Research & Application 30 (2005), equations 2 to 22.
+    """
+    (l1, a1, b1), (l2, a2, b2) = one, other
+    mean = (math.hypot(a1, b1) + math.hypot(a2, b2)) / 2
+    grey = 1.5 - 0.5 * math.sqrt(mean**7 / (mean**7 + 25**7))
+    c1, c2 = math.hypot(a1 * grey, b1), math.hypot(a2 * grey, b2)
+    h1, h2 = math.degrees(math.atan2(b1, a1 * grey)) % 360, math.degrees(math.atan2(b2, a2 * grey)) % 360
+    turn = (h2 - h1 + 180) % 360 - 180 if c1 * c2 else 0.0
+    hue = 2 * math.sqrt(c1 * c2) * math.sin(math.radians(turn / 2))
+    # The mean of two angles lies on the shorter way between them.
+    h, c, light = (h1 + turn / 2) % 360 if c1 * c2 else h1 + h2, (c1 + c2) / 2, (l1 + l2) / 2
+    weights = ((-0.17, 1, -30), (0.24, 2, 0), (0.32, 3, 6), (-0.20, 4, -63))
+    t = 1 + sum(k * math.cos(math.radians(times * h + plus)) for k, times, plus in weights)
+    rotation = 2 * math.sqrt(c**7 / (c**7 + 25**7)) * math.sin(math.radians(60 * math.exp(-(((h - 275) / 25) ** 2))))
+    of_light = (l2 - l1) / (1 + 0.015 * (light - 50) ** 2 / math.sqrt(20 + (light - 50) ** 2))
+    of_chroma, of_hue = (c2 - c1) / (1 + 0.045 * c), hue / (1 + 0.015 * c * t)
+    return math.sqrt(of_light**2 + of_chroma**2 + of_hue**2 - rotation * of_chroma * of_hue)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
+        ((50, 2.5, 0), (50, 0, -2.5), 4.3065),
+        ((50, 2.5, 0), (73, 25, -18), 27.1492),
+        ((50, 2.49, -0.001), (50, -2.49, 0.0011), 7.2195),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+        ((6.7747, -0.2908, -2.4247), (5.8714, -0.0985, -2.2286), 0.6377),
+        ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082),
+    ],
+)
+def test_the_colour_difference_agrees_with_the_published_pairs(
+    one: tuple[float, float, float], other: tuple[float, float, float], expected: float
+) -> None:
+    """The expected values are from table 1 of the source of the formula."""
+    assert ciede2000(one, other) == pytest.approx(expected, abs=1e-4)
+
+
 def contrast(one: str, other: str) -> float:
     low, high = sorted(_times(_XYZ, _linear(colour))[1] for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
@@ -73,6 +115,18 @@ def test_colours_with_a_meaning_differ_for_all_kinds_of_sight(theme: Palette, se
     for group in (causes(theme), list(theme.curves), [theme.good, theme.bad]):
         for one, other in itertools.combinations(group, 2):
             assert difference(one, other, seen) >= 18, (one, other)
+
+
+@THEMES
+def test_curves_of_one_chart_are_far_apart_and_none_looks_like_a_guess_or_a_failure(theme: Palette) -> None:
+    """The chapter on coordinated omission draws four curves, and a mark of the guess lies among them."""
+    for seen, least in (("all colours", 22), ("deuteranopia", 13.5), ("protanopia", 13.5)):
+        for one, other in itertools.combinations(theme.curves, 2):
+            assert ciede2000(_lab(one, seen), _lab(other, seen)) >= least, (seen, one, other)
+    for curve in theme.curves:
+        for role, least in (("mark", 17), ("bad", 12)):
+            apart = ciede2000(_lab(curve, "all colours"), _lab(getattr(theme, role), "all colours"))
+            assert apart >= least, (role, curve)
 
 
 @THEMES

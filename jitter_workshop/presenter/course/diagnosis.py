@@ -74,6 +74,7 @@ _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for
 _STARTS = "the stall begins"
 """The words for the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
+_COLOURS = "a bar is a cause's time; causes of one kind have one colour"
 _ASKED = (
     (
         ("reschedule", RESCHEDULING, "RES"),
@@ -207,6 +208,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
     first, *drawn = table_lines(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
+    barred: set[str] = set()
     lines: Lines = [Text.assemble(" " * _LEAD, first)]
     for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
         sign = _row_sign(seen, one, answered)
@@ -217,11 +219,13 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         row = Text.assemble((f"{'▸' if here else ' '} {number} {sign} ", style), line)
         room = min(width - row.cell_len - 1, _BAR)
         if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
-            row.append(f" {bar_of_value(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
+            row.append(f" {bar_of_value(seen.weight(one), most, room)}", CAUSES.get(one.kind, "faint"))
+            barred.add(CAUSES.get(one.kind, "faint"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
-    for signed in filter(None, (_signed(seen), _acted(seen)) if told else ()):
+    coloured = _COLOURS if len(barred) > 1 else ""
+    for signed in filter(None, (coloured, _signed(seen), _acted(seen)) if told else ()):
         lines += wrap(signed, width, " " * _LEAD, style="dim")
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")

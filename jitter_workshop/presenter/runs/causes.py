@@ -168,7 +168,7 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
             cause_words(one.who.kind, one.who.name, BRIEF),
             partial(_cells, one.cells),
             Event("", one.who.count, max(one.who.total_ns // one.who.count, 1)),
-            CAUSES.get(one.who.kind, "accent"),
+            CAUSES.get(one.who.kind, "faint"),
         )
         for one in second.lanes
         if one.who.count

@@ -51,6 +51,16 @@ WORDS: tuple[tuple[str, str], ...] = (
         "chapter's question) and the longest. × is your guess.",
     ),
     (
+        "shaded space",
+        "between the curves before and after a change: better where the second curve is lower, worse where it is "
+        "higher.",
+    ),
+    (
+        "amber, green, red",
+        "amber: look here first. Green: done, right or better. Red: failed, wrong or worse. A sign or a word says "
+        "the same. Colours of curves and of causes only tell them apart.",
+    ),
+    (
         "dotted curve",
         "fewer than ten samples lie beyond this point, so its place depends more on chance than on the host.",
     ),
