@@ -1,4 +1,4 @@
-"""Test the load that a chapter has on this host, and the write that has its interrupt arrive on the measured CPU."""
+"""Test the load that a chapter has on this host."""
 
 from __future__ import annotations
 
@@ -8,23 +8,15 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters import company
-from jitter_workshop.flow.chapters.company import arrival, arrival_plan, arriving, movable_irq, with_company_of_host
-from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.flow.host_ops import company
+from jitter_workshop.flow.host_ops.company import brings_an_interrupt, movable_irq, with_company_of_host
 from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.course import Chapter, Company
 from jitter_workshop.model.cpuset import CpuSet
-from tests import hosttrees
-from tests.fake_agent_connection import FakeAgentConnection
 from tests.unit.test_tuning_interrupts import board
 
 ETH_RX, ETH_TX, NVME = 24, 25, 26
-SPIN = MeasureRequest(workload="spin", noise="hwrng")
-PATH = f"/proc/irq/{ETH_RX}/smp_affinity_list"
 
 
 def interrupts() -> Chapter:
@@ -36,14 +28,6 @@ def interrupts() -> Chapter:
 def has(monkeypatch: pytest.MonkeyPatch, **numbers: tuple[int, ...]) -> None:
     """Let the devices of these noises have these interrupts."""
     monkeypatch.setattr(company, "irqs_of_noise", lambda _, kind: numbers.get(kind, ()))
-
-
-def at_24(root: Path, affinity: str = "0-1", effective: str | None = "0") -> HostRoot:
-    """The board, on which interrupt 24 may arrive at these CPUs and arrives at ``effective``."""
-    board(root)
-    files = hosttrees.irq(ETH_RX, affinity, effective) if effective else hosttrees.irq(ETH_RX, affinity)
-    hosttrees.write(root, files)
-    return HostRoot(root)
 
 
 @pytest.mark.parametrize(
@@ -103,77 +87,13 @@ def test_an_interrupt_that_only_tells_of_new_settings_is_not_the_loads(
     assert movable_irq(HostRoot(root), "disk") == Irq(ETH_RX, "eth0-rx-0", CpuSet((0, 1)))
 
 
-@pytest.mark.parametrize(
-    ("affinity", "effective", "after"),
-    [("0-1", "0", "1"), ("0-1", "1", None), ("0", "0", None), ("0-1", None, "1"), ("0-1", "0-1", "1")],
-)
-def test_an_interrupt_that_may_arrive_on_the_measured_cpu_is_sent_there_if_it_is_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, affinity: str, effective: str | None, after: str | None
+def test_a_chapter_on_interrupts_shows_its_effect_by_the_interrupt_that_its_load_brings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = at_24(tmp_path, affinity, effective)
-    has(monkeypatch, hwrng=(ETH_RX,))
-    found = arrival(root, read_topology(root), SPIN, CpuSet())
-    assert (found.path, found.before, found.after) == (PATH, affinity, after) if found else after is None
-
-
-@pytest.mark.parametrize("request_", [replace(SPIN, noise=None), replace(SPIN, cpu=7), replace(SPIN, placement="none")])
-def test_without_a_load_or_a_measured_cpu_nothing_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_: MeasureRequest
-) -> None:
-    root = at_24(tmp_path)
-    has(monkeypatch, hwrng=(ETH_RX,))
-    assert arrival(root, read_topology(root), request_, CpuSet()) is None
-
-
-CHANGE = Change(1, "irq-here", PATH, "0-1", "1", "runtime", "low", "", kind="cpu-list")
-
-
-class Restoring(FakeAgentConnection):
-    failing = False
-
-    def restore(self, tunables: object = (), *, forget: bool = False) -> RestoreResult:
-        self.calls.append(("restore", *tunables))  # type: ignore[misc]
-        if self.failing:
-            raise HostError("the agent ended")
-        return RestoreResult((), (), False)
-
-
-def test_the_write_stands_during_the_run_alone(tmp_path: Path) -> None:
-    connection, told = Restoring(at_24(tmp_path).root), list[str]()
-    with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
-        assert connection.calls == [("apply", "irq-here=24")]
-        assert connection.made == [CHANGE]
-    assert connection.calls[1:] == [("restore", "irq-here")]
-    assert told == []
-
-
-def test_a_run_that_fails_still_gives_the_interrupt_back(tmp_path: Path) -> None:
-    connection = Restoring(at_24(tmp_path).root)
-    with pytest.raises(KeyError), arriving(connection, replace(SPIN, arrival=CHANGE), [].append):
-        raise KeyError
-    assert connection.calls[-1] == ("restore", "irq-here")
-
-
-@pytest.mark.parametrize("refuses", [(), (PATH,)])
-def test_a_refusal_is_told_and_the_run_is_made_all_the_same(tmp_path: Path, refuses: tuple[str, ...]) -> None:
-    connection, told, made = Restoring(at_24(tmp_path).root if refuses else None, refuses), list[str](), []
-    connection.failing = not refuses
-    with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
-        made.append(True)
-    assert made
-    assert told[0].startswith("Interrupt 24 was not sent to CPU 1: ")
-    assert [one.startswith("The affinity of interrupt 24 is not restored yet: ") for one in told[1:]] == [True] * (
-        not refuses
-    )
-
-
-def test_a_run_without_such_a_write_asks_the_agent_nothing() -> None:
-    connection = Restoring()
-    with arriving(connection, SPIN, [].append):
-        pass
-    assert connection.calls == []
-
-
-def test_the_write_is_shown_as_a_plan_that_could_be_typed() -> None:
-    plan = arrival_plan(CHANGE)
-    assert (plan.changes, plan.words, plan.host_files) == ((CHANGE,), ("irq-here=24",), 1)
+    root = HostRoot(board(tmp_path).root.root)
+    has(monkeypatch, disk=(NVME,), hwrng=(ETH_RX,))
+    assert brings_an_interrupt(interrupts(), root)
+    assert not brings_an_interrupt(replace(interrupts(), tunables=("irqbalance",)), root)
+    assert not brings_an_interrupt(replace(interrupts(), company=None), root)
+    has(monkeypatch, disk=(NVME,))
+    assert not brings_an_interrupt(interrupts(), root)

@@ -6,8 +6,8 @@ import dataclasses
 
 from jitter_workshop.course.checks import NOT_SET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.flow.chapters.arrival import arrival
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.company import arrival
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext

@@ -19,7 +19,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explain_or_load
-from jitter_workshop.flow.chapters.company import arrival_plan
+from jitter_workshop.flow.chapters.arrival import arrival_plan
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter

@@ -20,6 +20,7 @@ from jitter_workshop.flow.chapters.session_context import (
     progress_of,
 )
 from jitter_workshop.flow.chapters.told_curves import runs_with_waits, told_curves
+from jitter_workshop.flow.host_ops.company import with_company_of_host
 from jitter_workshop.flow.host_ops.host_status import Findings, find_checks
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -201,7 +202,6 @@ class Workshop:
         return self._walk(find_chapter(self.course, chapter_id))
 
     def _walk(self, chapter: Chapter) -> ChapterWalk:
-        from jitter_workshop.flow.chapters.company import with_company_of_host
         from jitter_workshop.flow.chapters.walk import ChapterWalk
 
         return ChapterWalk(with_company_of_host(chapter, self.context.root), self.context)
@@ -218,7 +218,7 @@ class Workshop:
         ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
-        from jitter_workshop.flow.chapters.company import arriving
+        from jitter_workshop.flow.chapters.arrival import arriving
         from jitter_workshop.flow.measuring import measure as measuring
 
         people = self.context.class_view.people if self.context.class_view is not None else ()

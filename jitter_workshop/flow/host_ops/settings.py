@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, LessonError, UsageError
+from jitter_workshop.flow.host_ops.company import brings_an_interrupt
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Plan
@@ -100,7 +101,9 @@ def look_at_settings(
     by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
     if by_hand and boot_way(seen, chapter.tunables, always=False).why_not:
         return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
-    return dataclasses.replace(seen, held=_held(host, tunables, checks))
+    held = _held(host, tunables, checks)
+    # A load whose interrupt can be moved shows the change, even if the interrupts since boot cannot be moved.
+    return dataclasses.replace(seen, held="" if held and brings_an_interrupt(chapter, root) else held)
 
 
 def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:

@@ -1,69 +1,30 @@
-"""Choose the load beside a chapter's runs for this host, and have the load's interrupt arrive on the hot CPU.
+"""Have the interrupt of a chapter's load arrive on the measured CPU during a first run.
 
 Where an interrupt arrives after a boot is chance. A chapter on interrupts shows its effect only if the interrupt of its
 load arrives on the measured CPU. So before a first run, the agent writes this CPU to the interrupt's affinity
-(the tunable ``irq-here``). The affinity is restored after the run. The kernel does not move the interrupt back, because
-the restored affinity contains the CPU (arch/x86/kernel/apic/vector.c, assign_vector_locked).
+(the tunable ``irq-here``). The affinity is restored after the run. On x86 the kernel then leaves the interrupt there,
+because the restored affinity contains the CPU (arch/x86/kernel/apic/vector.c, assign_vector_locked).
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
+from jitter_workshop.flow.host_ops.company import movable_irq
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.host.irq.device_irqs import irqs_of_noise
-from jitter_workshop.host.irq.interrupts import read_interrupts
-from jitter_workshop.host.irq.irq_affinity import Irq, affinity_path, read_effective, read_movable
+from jitter_workshop.host.irq.irq_affinity import read_effective
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import IRQ_HERE, Change, Wanted
-from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan_changes
-from jitter_workshop.tuning.tunables.interrupts import refuses
-
-_CONFIG = "-config"
-"""The end of the name of a virtio interrupt that only tells of changed settings of the device."""
-
-
-def with_company_of_host(chapter: Chapter, root: HostRoot) -> Chapter:
-    """Return the chapter with the load that fits this host. If the chapter names a second load, and no interrupt of the
-    first load can be moved but one of the second can, the second load replaces the first in all measurements."""
-    company = chapter.company
-    other = company.if_fixed if company is not None else None
-    if company is None or other is None or movable_irq(root, company.noise) or not movable_irq(root, other.noise):
-        return chapter
-    measurements = tuple(
-        dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one
-        for one in chapter.measurements
-    )
-    return dataclasses.replace(chapter, company=other, measurements=measurements)
-
-
-def movable_irq(root: HostRoot, kind: str) -> Irq | None:
-    """Return the interrupt of a noise of this kind that can be moved; the most frequent one since boot, if there are
-    several. Return None if there is none."""
-    numbers = irqs_of_noise(root, kind)
-    if not numbers:
-        return None
-    table = read_interrupts(root)
-    found: list[tuple[int, Irq]] = []
-    for number in numbers:
-        row = table.get(str(number))
-        if row is None or not row.name or row.name.endswith(_CONFIG) or read_movable(root, number) is False:
-            continue
-        irq = Irq(number, row.name, root.cpu_list(affinity_path(number)))
-        if irq.affinity is not None and not refuses(irq):
-            found.append((sum(row.per_cpu.values()), irq))
-    return max(found, key=lambda one: one[0])[1] if found else None
 
 
 def arrival(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Change | None:

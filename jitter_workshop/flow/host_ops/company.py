@@ -1,0 +1,56 @@
+"""Choose the load beside a chapter's runs for this host, by the interrupts of the devices from which the loads read."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.host.irq.device_irqs import irqs_of_noise
+from jitter_workshop.host.irq.interrupts import read_interrupts
+from jitter_workshop.host.irq.irq_affinity import Irq, affinity_path, read_movable
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.tuning.tunables.interrupts import refuses
+
+_CONFIG = "-config"
+"""The end of the name of a virtio interrupt that only tells of changed settings of the device."""
+
+
+def with_company_of_host(chapter: Chapter, root: HostRoot) -> Chapter:
+    """Return the chapter with the load that fits this host. If the chapter names a second load, and no interrupt of the
+    first load can be moved but one of the second can, the second load replaces the first in all measurements."""
+    company = chapter.company
+    other = company.if_fixed if company is not None else None
+    if company is None or other is None or movable_irq(root, company.noise) or not movable_irq(root, other.noise):
+        return chapter
+    measurements = tuple(
+        dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one
+        for one in chapter.measurements
+    )
+    return dataclasses.replace(chapter, company=other, measurements=measurements)
+
+
+def brings_an_interrupt(chapter: Chapter, root: HostRoot) -> bool:
+    """Return True if a chapter on interrupts has a load whose interrupt can be moved on this host. The chapter then has
+    this interrupt arrive on the measured CPU, so it shows its effect even if other interrupts there cannot be moved.
+    """
+    company = with_company_of_host(chapter, root).company
+    moves = "irq-affinity" in chapter.tunables
+    return moves and company is not None and movable_irq(root, company.noise) is not None
+
+
+def movable_irq(root: HostRoot, kind: str) -> Irq | None:
+    """Return the interrupt of a noise of this kind that can be moved; the most frequent one since boot, if there are
+    several. Return None if there is none."""
+    numbers = irqs_of_noise(root, kind)
+    if not numbers:
+        return None
+    table = read_interrupts(root)
+    found: list[tuple[int, Irq]] = []
+    for number in numbers:
+        row = table.get(str(number))
+        if row is None or not row.name or row.name.endswith(_CONFIG) or read_movable(root, number) is False:
+            continue
+        irq = Irq(number, row.name, root.cpu_list(affinity_path(number)))
+        if irq.affinity is not None and not refuses(irq):
+            found.append((sum(row.per_cpu.values()), irq))
+    return max(found, key=lambda one: one[0])[1] if found else None
