@@ -630,6 +630,9 @@ def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_c
     changed = dataclasses.replace(quiet, notes={UNSTEADY: f"isolation changed {MEANWHILE}: not one state"})
     told = said(found, changed, dataclasses.replace(noisy, id="b"), relation="unsteady")
     assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"
+    pair = KnownRun(noisy), KnownRun(dataclasses.replace(changed, id="b"))
+    asked = effect.result_of_two_runs(found, pair, "unsteady", 200, key="m").lines
+    assert written(asked).endswith("not one state. Measure the second run again (m).\n")
 
 
 def test_beside_a_noise_a_figure_that_rose_comes_before_one_that_fell_further() -> None:

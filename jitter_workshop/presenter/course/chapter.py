@@ -111,13 +111,15 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
 
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
-    """Return the step whose run has to be made again: it is the reason why two equal runs cannot be compared, or it
-    sent few of its messages. Return None if there is no such run, or if it cannot be made now. ``view``: the comparison
-    of ``both``, the chapter's two runs."""
+    """Return the step whose run has to be made again: it is the reason why two equal runs cannot be compared, settings
+    changed during it, or it sent few of its messages. Return None if there is no such run, or if it cannot be made now.
+    ``view``: the comparison of ``both``, the chapter's two runs."""
     number = view.reason.run if view is not None and view.reason is not None else None
-    if number is None and not walk.hunts:
-        number = to_repeat(both)
     if number is None:
+        number = effect.run_unsteady(both)
+    if number is None:
+        number = to_repeat(both)
+    if number is None or walk.hunts:
         return None
     return SLOTS[number] if walk.measuring.can_repeat(SLOTS[number]) else None
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
-from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, known_reason, what_to_do
+from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, RUNS, known_reason, what_to_do
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP, load_called
@@ -386,14 +386,20 @@ def _compared(
     others = " ".join(_disturbances(runs, _MUCH_COMPANY))
     smaller = "" if others else " ".join(_disturbances(runs, 0.0))
     with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
-    few = [warning] if (warning := few_sent(runs, valued=not with_them, key=key)) else []
-    if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None and reason.few:
-        few = []
+    reason = known_reason(runs[0], runs[1], found.causes) if relation == "alike" else None
+    # The result itself then asks for a run.
+    asks = reason is not None or relation == "unsteady"
+    warned = few_sent(runs, valued=not with_them, key="" if asks else key)
+    few = [warned] if warned and (reason is None or not reason.few) else []
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation, key))
         known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
-        quiet = [Text(others, "text")] if others else []
-        return [*few, line, *quiet], len(few), known, [Text(smaller, "text")] if smaller else []
+        quiet = [Text(others, "text")] if others and (reason is None or not reason.causes) else []
+        below = [Text(smaller, "text")] if smaller else []
+        if asks:
+            # Only one line is loud: the one that says what to do.
+            return [line, *(Text(one.plain, "text") for one in few), *quiet], 1, known, below
+        return [*few, line, *quiet], len(few), known, below
     proven, other = isinstance(proof, Text), of_another_cause(found)
     figure, latency = _of_figure(found, runs), _of_latency(found, runs, quiet=not proven)
     cause = _of_causes(found, told=other)
@@ -604,7 +610,9 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
     """Return the result of two runs that cannot be called better or worse. The reason is that settings changed during a
     run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
     if relation == "unsteady":
-        return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
+        number = run_unsteady(runs)
+        again = f". Measure the {RUNS[number]} run again ({key})." if key and number is not None else _AGAIN
+        return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (again, "text"))
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
         return not_comparable(reason, key)
     shown = found.lead or found.nearest
@@ -683,6 +691,11 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
     both = zip(("first", "second"), runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), PATH) for which, note in notes)
+
+
+def run_unsteady(runs: Sequence[KnownRun]) -> int | None:
+    """Return the index of the first run during which this tool's settings changed; None if there is none."""
+    return next((at for at, seen in enumerate(runs) if UNSTEADY in seen.run.notes), None)
 
 
 def _treated(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> CauseTime | None:

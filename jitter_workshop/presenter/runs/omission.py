@@ -18,9 +18,10 @@ _MOSTLY = 0.5
 """The least share of the stalled time with which a cause is named as the one that stopped a thread."""
 
 
-def few_sent(runs: Sequence[KnownRun], width: int) -> Lines:
-    """Return the warning of :func:`warning` as lines; [] if there is nothing to warn of."""
-    told = warning(runs)
+def few_sent(runs: Sequence[KnownRun], width: int, key: str = "") -> Lines:
+    """Return the warning of :func:`warning` as lines; [] if there is nothing to warn of. ``key``: the key that makes a
+    run again; "" for none."""
+    told = warning(runs, key=key)
     return wrap(told, width) if told else []
 
 

@@ -1236,8 +1236,7 @@ class Compare(Step):
 
     @property
     def _made_anew(self) -> StepName | None:
-        """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, or it
-        sent few of its messages. Return None if there is no such run, or if it cannot be made now."""
+        """Return the step whose run has to be made again; None if there is none."""
         return None if self._both is None else chapter_view.step_to_repeat(self.walk, self._compared, self._both)
 
     def key_again(self) -> Work:
@@ -1409,14 +1408,11 @@ class Compare(Step):
             return effect.result_of_two_runs(found, both, relation, width)
         first, second = both
         key = "m" if self._made_anew is not None else ""
-        if relation == "alike" and first.run.id != second.run.id:
-            if (reason := self._reason) is not None:
-                few = [] if reason.few else few_sent(both, width)
-                return Result([*wrap(effect.not_comparable(reason, key), width), *few])
+        if relation == "alike" and first.run.id != second.run.id and self._reason is None:
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
             told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
-            return Result([*few_sent(both, width), *told])
+            return Result([*few_sent(both, width, key), *told])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short, key=key)
         notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
