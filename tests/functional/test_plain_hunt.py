@@ -174,7 +174,7 @@ def test_that_a_noise_was_ended_is_said_once(workshop: FakeWorkshop) -> None:
 
 def test_a_noise_that_was_named_goes_on_until_its_cure_was_measured(workshop: FakeWorkshop) -> None:
     text = said(workshop, "enough|||||||name greedy|name timer|cure here|enough|q")
-    assert "r lists the ways" in text
+    assert "r lists cures" in text
     assert "enough · start" in text
     assert text.count(f"! {NO_NAMED_NOISE}") == 2, "before it is named, and after the cure"
     assert f"! {NO_NOISE_HIDDEN}" in text

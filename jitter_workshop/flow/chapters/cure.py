@@ -85,10 +85,8 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     )
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = (
-            f"In the traces the noise took {nice_ns(seen.beside_ns)} before the cure and {nice_ns(seen.now_ns)} now"
-        )
-        return f"{said} {by_name}: {_verdict(seen)}{where}"
+        took = f"the noise took {nice_ns(seen.beside_ns)} a second before the cure and {nice_ns(seen.now_ns)} now"
+        return f"{_verdict(seen)}: in the traces {took}. {said}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs do not show whether the cure helped.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
@@ -118,5 +116,5 @@ def _untraced(*runs: Run) -> str:
 
 def _verdict(seen: Weighed) -> str:
     if gone(seen):
-        return "the cure helped."
-    return "the cure helped in part." if seen.now_ns <= _LESS * seen.beside_ns else "the cure did not help."
+        return "The cure helped"
+    return "The cure helped in part" if seen.now_ns <= _LESS * seen.beside_ns else "The cure did not help"

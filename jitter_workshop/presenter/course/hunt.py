@@ -29,8 +29,9 @@ RESTORED_FOR_HUNT = "If your quiet run was made with these settings, make it aga
 
 BOUNDS = (
     "The noise takes time on the measured CPU, on one other CPU, or on all CPUs. It uses at most a quarter of each of "
-    "these CPUs, and 64 MiB of memory. It changes no setting. The noise ends when you have measured a cure, give up or "
-    f"leave this chapter, or after {LONGEST_S // 60} minutes. The threads of every noise are called 'thief'."
+    "these CPUs, and 64 MiB of memory. It changes no setting. The noise ends when you have named it and measured a "
+    f"cure, give up or leave this chapter, or after {LONGEST_S // 60} minutes. The threads of every noise are called "
+    "'thief'."
 )
 YOURS = "You may look at everything, measure as often as you like, change settings, and end the noise with kill."
 
@@ -150,8 +151,8 @@ def _to_cure(hunt: Hunt, measured: bool) -> str:
     if not hunt.runs:
         return f"The noise has ended. {R_MEASURES if measured else ''}".strip()
     if not measured:
-        return "The noise goes on, so that you can try a cure: first measure beside it."
-    return "The noise goes on, so that you can try a cure: r lists the ways, and measures once more."
+        return "The noise goes on: measure beside it, then try a cure."
+    return "The noise goes on: r lists cures, and measures once more with yours."
 
 
 def hunt_state(hunt: Hunt | None, measured: bool = True) -> str:

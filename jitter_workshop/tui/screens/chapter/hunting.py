@@ -114,23 +114,20 @@ class StepHunt:
         walk, found = self._page.walk, self._page.workshop.hunts.hunt
         if not walk.hunts:
             return []
-        shown: list[Shown] = []
+        causes: list[Shown] = [("chapter.causes", "")] if walk.runs.run_in(self._role.explains) is not None else []
+        cures = words.in_hunt(found) and walk.runs.run_in("again") is not None and enter != CURES
+        cure: list[Shown] = [("chapter.cure", "")] if cures else []
+        if self.to_cure:
+            # Once the noise is named, its cure is more important than its causes.
+            return [("chapter.enough", ""), *cure, ("chapter.again", "measure again"), *causes]
         if self.to_name:
             # Enter names it.
-            shown.append(("chapter.without", ""))
-        elif words.unanswered(found):
-            shown.append(("chapter.name", ""))
-        elif self.to_cure:
-            shown += [("chapter.enough", ""), ("chapter.again", "measure again")]
-        elif words.named(found):
-            pass
-        elif self._after_change and not self.to_hide:
-            shown.append(("chapter.hunt", "hide another" if found is not None else ""))
-        if walk.runs.run_in(self._role.explains) is not None:
-            shown.append(("chapter.causes", ""))
-        if words.in_hunt(found) and walk.runs.run_in("again") is not None and enter != CURES:
-            shown.append(("chapter.cure", ""))
-        return shown
+            return [("chapter.without", ""), *causes, *cure]
+        if words.unanswered(found):
+            return [("chapter.name", ""), *causes, *cure]
+        if self._after_change and not self.to_hide and not words.named(found):
+            return [("chapter.hunt", "hide another" if found is not None else ""), *causes]
+        return [*causes, *cure]
 
     def first_keys(self) -> list[Shown]:
         """Return the key that comes before all others: it restores the settings that keep noises away."""
