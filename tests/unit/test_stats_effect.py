@@ -985,6 +985,10 @@ def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     found = between(before, after)
     assert said(found, before, after).startswith("What differs: p90: 200 ns → 4.2 µs")
     assert effect.large_figure(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
+    stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
+    (row,) = effect.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]
+    assert row.plain.endswith("12× fewer")
+    assert [str(span.style) for span in row.spans] == ["bold"]
 
 
 def test_a_latency_that_a_chapter_is_about_is_no_count() -> None:

@@ -793,7 +793,8 @@ def two_run_table(
     are called before and after, and rows with a clear change are bold, or coloured if they are better or worse. Such a
     row also says so in words, if all these words have room. ``causes``: the causes whose times are
     shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
-    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. A line below the
+    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. If they were made
+    beside different noises, no row is called better or worse. A line below the
     table says why a cause took more time than all stalls, if one did.
     """
     if not found and not causes:
@@ -813,7 +814,8 @@ def two_run_table(
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
             told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-            styles.append(_ROW_STYLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+            direction = "same" if noises_differ(runs) else e.direction
+            styles.append(_ROW_STYLES[direction] if e.factor >= MOVED and relation == "changed" else "")
             words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
 
     # A chapter may be about a latency or a frequency, which is no count.

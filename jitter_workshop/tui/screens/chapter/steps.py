@@ -1269,12 +1269,13 @@ class Compare(Step):
         if found is None or relation == "unsteady" or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
-        # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
-        # its verdict says that, and not two of many runs.
+        # The space between two curves is shaded as better or worse: nothing but a change can be either, and a change of
+        # the noise alone is neither. After a proof its verdict says that, and not two of many runs.
         quiet = proof.leads(self.proof) or (
             relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
-        between = (before, after) if relation == "changed" and not quiet else None
+        judged = relation == "changed" and not effect.noises_differ(both)
+        between = (before, after) if judged and not quiet else None
         loud = found.factor >= MOVED and not quiet and not found.doubtful
         gap = Gap(float(asked), before, after, told, loud=loud)
         return Drawing(marks, between, gap, bright=None)
