@@ -166,6 +166,25 @@ async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(mo
             await pilot.press("t")
 
 
+async def test_commands_unfold_as_far_as_a_large_screen_has_room() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "make-it-last")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        screen.go_to_step("explain")
+        await settled(pilot)
+        first, seen = 1, 0
+        while first:
+            assert not screen.query_one("#data", Pane).more_below
+            found = re.search(rf"BY HAND {first}–(\d+) OF 12", text_of(app))
+            assert found is not None
+            seen, first = int(found[1]), int(found[1]) + 1 if int(found[1]) < 12 else 0
+            await pilot.press("f")
+            await settled(pilot)
+        assert seen == 12
+        assert "BY HAND 1–5 OF 12" in text_of(app)
+
+
 async def test_no_page_of_a_small_screen_cuts_the_drawing_of_a_lesson() -> None:
     app = WorkshopApp(open_workshop(course=builtin_course()), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:

@@ -21,7 +21,7 @@ from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.by_hand import HandCommand
 from jitter_workshop.model.course import OPEN
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.course.chapter import Fold, command_list_lines
+from jitter_workshop.presenter.course.chapter import Fold, command_list_lines, open_commands
 from tests import hosttrees, livehost
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -403,6 +403,21 @@ def test_at_most_three_commands_are_open_and_each_comes_up(count: int, turns: in
         seen |= shown
         first = first + OPEN if first + OPEN < count else 0
     assert seen == {one.command for one in commands}
+
+
+@given(st.integers(1, 14), st.integers(0, 13), st.integers(0, 60))
+def test_more_commands_are_open_if_they_have_room(count: int, first: int, rows: int) -> None:
+    commands = [HandCommand(f"command{n:02}", "why") for n in range(count)]
+    fold = Fold(first % count, "f", rows=rows)
+    shown = open_commands(commands, 80, fold)
+    lines = command_list_lines(commands, 80, fold)
+    assert [n for n in range(count) if any(f"command{n:02}" in line.plain for line in lines)] == list(shown)
+    assert shown.start <= fold.first < shown.stop
+    assert len(shown) >= min(OPEN, count - fold.first)
+    more = len(shown) > min(OPEN, count - fold.first)
+    assert not more or len(lines) <= rows
+    everything = 3 * count
+    assert (len(shown) == count) == (rows >= everything or (count <= OPEN and fold.first == 0))
 
 
 def test_commands_keep_their_numbers_when_others_are_shown() -> None:

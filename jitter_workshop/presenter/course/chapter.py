@@ -57,11 +57,12 @@ NOTHING_MEASURED = "Nothing is measured on a recording"
 class Fold:
     """Hold which of a chapter's commands are shown. ``first``: the index of the first shown command. ``more``: the key
     or word that shows the next commands; "" if all are shown. ``copied``: a text that tells the learner which key
-    copies a command."""
+    copies a command. ``rows``: the number of lines that have room; 0 if it is not known."""
 
     first: int = 0
     more: str = ""
     copied: str = ""
+    rows: int = 0
 
 
 ALL_OPEN = Fold()
@@ -246,7 +247,25 @@ def explain_page(
     walk: ChapterWalk, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
 ) -> Lines:
     """Return the page of the explain step, in one order on every host: what was learnt, the evidence of the chapter's
-    runs, and the commands to run by hand. Without a run of this host, the page has no evidence."""
+    runs, and the commands to run by hand. Without a run of this host, the page has no evidence. ``fold``: its ``rows``
+    are those of the whole page."""
+    above = learnt_and_evidence(walk, learnt, width)
+    return with_commands(above, commands, width, below(above, fold))
+
+
+def with_commands(above: Lines, commands: Sequence[HandCommand], width: int, fold: Fold) -> Lines:
+    """Return the lines ``above``, a blank line and the commands; without commands only ``above``."""
+    by_hand = command_list_lines(commands, width, fold) if commands else []
+    return [*above, *([Text()] if above and by_hand else []), *by_hand]
+
+
+def below(above: Lines, fold: Fold) -> Fold:
+    """Return ``fold`` with the rows that are left for commands below the lines ``above`` and a blank line."""
+    return dataclasses.replace(fold, rows=max(fold.rows - len(above) - bool(above), 0))
+
+
+def learnt_and_evidence(walk: ChapterWalk, learnt: Sequence[str], width: int) -> Lines:
+    """Return the part of the page of the explain step that stands above the commands."""
     view = walk.runs.explain()
     rehearsed = walk.host.rehearsed and walk.chapter.measures
     shown = not rehearsed or walk.host.recorded is not None or walk.runs.recorded_curves("measure")[0]
@@ -261,8 +280,7 @@ def explain_page(
             clock = told.clock if told is not None else ""
             evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
         evidence += explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run)))
-    by_hand = command_list_lines(commands, width, fold) if commands else []
-    parts = [part for part in (learned, evidence, by_hand) if part]
+    parts = [part for part in (learned, evidence) if part]
     return [line for part in parts for line in (*part, Text())][:-1]
 
 
@@ -278,42 +296,76 @@ BY_HAND = "THE SAME BY HAND"
 
 def command_list_lines(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
     """Return the commands, each with its purpose and a mark that tells if it was run. Several commands are numbered,
-    because a lesson may speak of the third one. If ``fold.more`` is not "", return only OPEN commands, and a line with
-    the number of hidden commands."""
-    first = fold.first % max(len(commands), 1)
-    shown = commands[first : first + OPEN] if fold.more else commands
-    part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
+    because a lesson may speak of the third one. If ``fold.more`` is not "", return only the commands of
+    :func:`open_commands`, and a line with the number of hidden commands."""
+    shown = open_commands(commands, width, fold)
+    part = f" {shown.start + 1}–{shown.stop} OF {len(commands)}" if len(shown) < len(commands) else ""
     lines: Lines = [small_title(f"{BY_HAND}{part}   {fold.copied}".rstrip())]
-    states = {one.state for one in shown}
-    if states & {"open", "done", *_MORE}:
-        more = "".join(words for state, words in _MORE.items() if state in states)
-        lines += wrap(Text(_SEEN.format(more=more), "dim"), width)
-    for n, one in enumerate(shown):
-        lines += [Text()] if fold.more and n else []
-        sign, style = _LEADS[one.state]
-        number = f"{first + n + 1:<2}" if len(commands) > 1 else ""
-        made = list(command_lines(one.command, width, number + sign))
-        made[0].stylize(style, len(number), len(number + sign))
-        lines += made
-        lines += command_found(one, width)
-        only = "Read-only. " if one.state == "reads" else ""
-        never = f" Not checked: {clean(one.unchecked, REASON)}" if one.unchecked else ""
-        lines += wrap(Text(f"{only}{clean(one.why, PARAGRAPH)}{never}", "dim"), width, "    ")
-    below: Lines = []
-    if part:
-        which = "the next" if first + OPEN < len(commands) else "the first again"
-        folded = len(commands) - len(shown)
-        are = "is" if folded == 1 else "are"
-        below += wrap(Text(f"{folded} more {are} folded: {fold.more} shows {which}.", "dim"), width)
-    return [*lines, Text(), *below] if below else lines
+    lines += _marks_told(commands[shown.start : shown.stop], width)
+    for number in shown:
+        lines += [Text()] if fold.more and number > shown.start else []
+        lines += _command(commands[number], number + 1 if len(commands) > 1 else None, width)
+    if not part:
+        return lines
+    folded, last = len(commands) - len(shown), shown.stop == len(commands)
+    some = "1 more is" if folded == 1 else f"{folded} more are"
+    if last:
+        some = "The first one is" if folded == 1 else f"The first {folded} are"
+    said = f"{some} folded: {fold.more} shows {'the first again' if last else 'the next'}."
+    return [*lines, Text(), *wrap(Text(said, "dim"), width)]
 
 
-def commands_open(count: int, fold: Fold) -> str:
-    """Return a sentence on which of a chapter's commands are shown now. ``count``: the number of all commands."""
-    last = min(fold.first + OPEN, count)
-    which = "the next ones" if last < count else "the first ones again"
-    shown = f"commands {fold.first + 1} to {last}" if last > fold.first + 1 else f"command {last}"
-    return f"These are {shown} of {count}; {fold.more} shows {which}."
+def open_commands(commands: Sequence[HandCommand], width: int, fold: Fold) -> range:
+    """Return the indices of the commands that are shown, from ``fold.first`` on: OPEN commands, or more if
+    ``fold.rows`` has room for more. If there is room behind the last command, commands before ``fold.first`` are shown,
+    too. Return all if ``fold.more`` is ""."""
+    count = len(commands)
+    if not fold.more:
+        return range(count)
+    first = fold.first % max(count, 1)
+    last = min(first + OPEN, count)
+    heights = [len(_command(one, count, width)) for one in commands]
+    # Above the commands stand their heading and the meaning of their marks; below, the number of hidden ones.
+    around = 1 + len(_marks_told(commands, width))
+
+    def fit(first: int, last: int) -> bool:
+        hidden = 2 if last - first < count else 0
+        return around + sum(heights[first:last]) + last - first - 1 + hidden <= fold.rows
+
+    while last < count and fit(first, last + 1):
+        last += 1
+    while last == count and first > 0 and fit(first - 1, last):
+        first -= 1
+    return range(first, last)
+
+
+def _marks_told(commands: Sequence[HandCommand], width: int) -> Lines:
+    """Return the meaning of the marks that these commands have; [] if they have no mark to explain."""
+    states = {one.state for one in commands}
+    if not states & {"open", "done", *_MORE}:
+        return []
+    more = "".join(words for state, words in _MORE.items() if state in states)
+    return wrap(Text(_SEEN.format(more=more), "dim"), width)
+
+
+def _command(one: HandCommand, number: int | None, width: int) -> Lines:
+    """Return a command with its number, its mark, the wrong value that was found, and its purpose."""
+    sign, style = _LEADS[one.state]
+    lead = f"{number:<2}" if number is not None else ""
+    lines = list(command_lines(one.command, width, lead + sign))
+    lines[0].stylize(style, len(lead), len(lead + sign))
+    lines += command_found(one, width)
+    only = "Read-only. " if one.state == "reads" else ""
+    never = f" Not checked: {clean(one.unchecked, REASON)}" if one.unchecked else ""
+    return [*lines, *wrap(Text(f"{only}{clean(one.why, PARAGRAPH)}{never}", "dim"), width, "    ")]
+
+
+def commands_open(shown: range, count: int, more: str) -> str:
+    """Return a sentence on which of a chapter's commands are shown now. ``count``: the number of all commands.
+    ``more``: the key that shows the next ones."""
+    which = "the next ones" if shown.stop < count else "the first ones again"
+    numbers = f"commands {shown.start + 1} to {shown.stop}" if len(shown) > 1 else f"command {shown.stop}"
+    return f"These are {numbers} of {count}; {more} shows {which}."
 
 
 def command_found(command: HandCommand, width: int) -> Lines:

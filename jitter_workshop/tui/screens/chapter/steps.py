@@ -71,6 +71,8 @@ UNTOUCHED_MARK = "You have not moved the mark. ↑ ↓ ← → move it. Enter ag
 UNTOUCHED_CHOICE = "No answer is chosen yet. {digits} or ↑ ↓ choose one. Enter again goes on without a guess."
 """``digits``: the keys of the answers, such as 1–4."""
 
+_AROUND_COMMANDS = 7
+"""Rows of a wide screen that belong to the title, the steps, the frame of the figures, the sentences and the keys."""
 _ROOMY = 44
 """The number of terminal lines from which the step ``compare`` has room for all counts."""
 _FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
@@ -1505,6 +1507,8 @@ class Explain(Step):
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.fold = Fold(more="f", copied="(y copies)")
+        self._open = range(0)
+        """The indices of the commands that the newest redraw shows."""
 
     def enter(self) -> None:
         self.page.commands = HandCommands(self.walk)
@@ -1512,19 +1516,19 @@ class Explain(Step):
         super().enter()
 
     def key_fold(self) -> Work:
-        """Scroll to the commands. If they are on the screen already, show the next OPEN commands, or fewer if there are
-        no more. After the last commands, show the first ones again. If all commands are always shown, only show a
-        sentence.
+        """Scroll to the commands. If they are on the screen already, show the next commands that fit. After the last
+        commands, show the first ones again. If all commands are always shown, only show a sentence.
         """
         count = len(self.walk.chapter.by_hand)
-        if count <= OPEN:
+        if not self._folds:
             return self._only_tell(keys_that_wait.NO_FOLD)
         pane, heading = self.screen.query_one("#data", Pane), self._heading_of_commands
         if heading is not None and pane.scroll_offset.y <= heading < pane.seen_to - 1:
-            following = self.fold.first + OPEN
-            self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
+            self.fold = dataclasses.replace(self.fold, first=self._open.stop if self._open.stop < count else 0)
         self.page.view = "work"
-        self.screen.tell(chapter_view.commands_open(count, self.fold))
+        # The lines tell how many commands fit.
+        self.figures(self.screen.sheet("#data-sheet").content_size.width)
+        self.screen.tell(chapter_view.commands_open(self._open, count, self.fold.more))
         self.screen.call_after_refresh(self._scroll_to_commands)
         return "stay"
 
@@ -1542,9 +1546,28 @@ class Explain(Step):
         return [command for command, _ in self.walk.runs.commands_by_hand()]
 
     def _lines(self, width: int) -> Lines:
-        return chapter_view.explain_page(
-            self.walk, self.page.commands.listed(), self.walk.chapter.learnt, width, self.fold
-        )
+        above = chapter_view.learnt_and_evidence(self.walk, self.walk.chapter.learnt, width)
+        commands = self.page.commands.listed()
+        fold = chapter_view.below(above, dataclasses.replace(self.fold, rows=self._rows))
+        self._open = chapter_view.open_commands(commands, width, fold)
+        return chapter_view.with_commands(above, commands, width, fold)
+
+    @property
+    def _rows(self) -> int:
+        """Return the rows that a wide screen has for the figures. Return 0 on a narrow screen, whose page needs all of
+        them, and where curves are drawn below the figures."""
+        screen = self.screen
+        if not screen.wide or (screen.huge and screen.tall and self.page.own_curves()):
+            return 0
+        width = screen.size.width - 2
+        told = len(screen.sheet("#class-line").lines(width)) + len(screen.sheet("#recorded").lines(width))
+        return screen.size.height - _AROUND_COMMANDS - told
+
+    @property
+    def _folds(self) -> bool:
+        """Return True if not all commands are shown."""
+        count = len(self.walk.chapter.by_hand)
+        return count > OPEN and len(self._open) < count
 
     def said(self) -> list[str]:
         told: list[str] = []
@@ -1556,7 +1579,7 @@ class Explain(Step):
     def keys(self) -> StepKeys:
         walk = self.walk
         causes = not walk.host.rehearsed and not walk.hunts and bool(walk.chapter.measurements)
-        folded: list[Shown] = [("chapter.fold", "")] if len(self.walk.chapter.by_hand) > OPEN else []
+        folded: list[Shown] = [("chapter.fold", "")] if self._folds else []
         return StepKeys(last=[*([("chapter.causes", "")] if causes else []), *folded, ("chapter.copy", "")])
 
 
