@@ -545,7 +545,10 @@ class PlainCompare(PlainStep):
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 
     def entries(self) -> str:
-        proof = proving.proof_menu(self.workshop, self.walk) if self.offers_proof else ""
+        view = self.walk.comparison.view()
+        # Between runs that were made alike there is no change to prove.
+        proven = self.offers_proof and (view is None or view.relation != "alike")
+        proof = proving.proof_menu(self.workshop, self.walk) if proven else ""
         return f"{of_program.menu_of_changes(self.walk)}{proof}"
 
     @property

@@ -13,6 +13,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.chapters import session_context
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.guess import NOT_COMPARABLE
 from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -155,6 +156,33 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
     assert compared is not None
     assert compared.relation == "alike"
     assert "The difference is luck" in compared.headline
+
+
+def test_a_guess_about_two_runs_is_not_judged_if_they_cannot_be_compared(workshop: Workshop) -> None:
+    walk = workshop.walk("ack-intervals")
+    walk.guess.predict(Guess(choice="same"))
+    finish(workshop, walk, "measure", moved=3)
+    finish(workshop, walk, "again", moved=3)
+    outcome = walk.guess.outcome()
+    assert outcome is not None
+    assert outcome.near is not None
+    finish(workshop, walk, "again", moved=300)
+    outcome = walk.guess.outcome()
+    assert outcome is not None
+    assert (outcome.near, outcome.text) == (None, NOT_COMPARABLE)
+    compared = walk.comparison.view()
+    assert compared is not None
+    assert compared.reason is not None
+    assert compared.reason.run == 1
+    assert walk.measuring.can_repeat("again")
+    # A guess about one run does not need the other one.
+    walk = workshop.walk("baseline")
+    walk.guess.predict(Guess(value_ns=60_000))
+    finish(workshop, walk, "measure", moved=3)
+    finish(workshop, walk, "again", moved=300)
+    outcome = walk.guess.outcome()
+    assert outcome is not None
+    assert outcome.near is True
 
 
 def test_a_guess_counts_only_before(workshop: Workshop) -> None:

@@ -7,13 +7,16 @@ import dataclasses
 from jitter_workshop.course.checks import without_change
 from jitter_workshop.course.guesses import by_curve, guess_can_be_judged, outcome
 from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
 from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.flow.measuring.curves import with_role
+from jitter_workshop.flow.measuring.known_reason import known_reason
 from jitter_workshop.model.course import Chapter, GuessTask
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.session import Guess
@@ -27,6 +30,11 @@ WITHOUT_CHANGE = (
     "Not judged: this run was made without the chapter's change. Apply the change in the step 'apply', and measure "
     "again."
 )
+NOT_COMPARABLE = (
+    "Your guess is not judged: the two runs cannot be compared, and the step 'compare' says which one to measure again."
+)
+_BY_BOTH = ("falls", "factor", "ratio")
+"""The ways to decide a guess by the difference between two runs."""
 BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
 
 
@@ -118,6 +126,8 @@ class ChapterGuess:
         before = None if first is None else self._runs.seen(first)
         seen = None if run is None else self._runs.seen(run)
         found = outcome(task, guess, seen, before, self._chapter.shows)
+        if found is not None and task.by in _BY_BOTH and self._cannot_be_compared(before, seen):
+            return GuessOutcome(NOT_COMPARABLE, None, "", guess.value_ns, None)
         if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
             found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
         if found is None or seen is None or LEFT not in self._chapter.evidence or not found.explanation:
@@ -125,6 +135,12 @@ class ChapterGuess:
         told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still ran."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
+
+    def _cannot_be_compared(self, before: KnownRun | None, seen: KnownRun | None) -> bool:
+        """Return True if two runs were made in the same way, and differ for a known reason. The comparison tells it."""
+        if before is None or seen is None or before.run.id == seen.run.id or not same_state(before.run, seen.run):
+            return False
+        return known_reason(before, seen, times_of_causes(before, seen, self._chapter)) is not None
 
     def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
         """Return a sentence that replaces the judgement on a guess about times. On an emulated machine, times mean
