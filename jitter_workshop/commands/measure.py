@@ -279,14 +279,17 @@ class ProgressLine(Line):
 
     def block_done(self, progress: Progress) -> None:
         from jitter_workshop.stats.curve import curve_value_at
+        from jitter_workshop.stats.omission import WITH_WAITS
         from jitter_workshop.stats.scale import nice_ns
 
-        p50, p999 = curve_value_at(progress.curve, 50), curve_value_at(progress.curve, 99.9)
-        worst = progress.curve.points[-1].value_ns if progress.curve.points else None
+        curve = progress.with_waits or progress.curve
+        p50, p999 = curve_value_at(curve, 50), curve_value_at(curve, 99.9)
+        worst = curve.points[-1].value_ns if curve.points else None
+        # The line has no room for both.
+        last = f" · worst {nice_ns(worst)}" if progress.with_waits is None else WITH_WAITS
         self.write(
-            f"{_lead(progress.curve.origin)}  block {progress.done}/{progress.total}"
-            f" · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
-            f" · worst {nice_ns(worst)} · {progress.seconds_left:.0f} s left"
+            f"{_lead(curve.origin)}  block {progress.done}/{progress.total}"
+            f" · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}{last} · {progress.seconds_left:.0f} s left"
         )
 
 
