@@ -305,6 +305,7 @@ class RunController:
                 self.spec.threshold_ns,
                 due=due_curve if on_schedule else None,
                 with_waits=due_curve if needed else None,
+                rates=self.gathered.stalls().rates,
             )
             self.observer.block_done(now)
             if not self._finished:

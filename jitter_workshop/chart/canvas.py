@@ -175,7 +175,7 @@ def _render(
     _put_marks(frame, cells, marks, theme, dotted)
     first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme, drawn):
-        first.append(gap.percentile)
+        first += [] if gap.percentile is None else [gap.percentile]
     put_key(frame, cells, shaded, theme, tinted)
     return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below), kind)
 

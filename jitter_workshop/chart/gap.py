@@ -1,8 +1,9 @@
-"""Mark the distance between two curves at one percentile in a chart, and write the distance beside the mark."""
+"""Mark the distance between two curves in a chart, at one percentile or at one latency, and write the distance beside
+the mark."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -12,7 +13,7 @@ from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.curve import curve_value_at
+from jitter_workshop.stats.curve import curve_percentile_at, curve_value_at
 
 _MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
 """The characters that a label may cover: faint lines of the grid, and the space between two curves. It must not cover
@@ -21,19 +22,23 @@ dots and marks."""
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Hold the distance of two curves at a percentile (0..100).
+    """Hold the distance of two curves at a percentile (0..100), or at a latency.
 
+    - ``percentile``: None for a distance at a latency.
     - ``before``, ``after``: the indices of the curves.
     - ``label``: the distance in words.
     - ``loud``: True if the distance is large enough to count as the result of the comparison. A loud distance is
       bright; any other distance is faint.
+    - ``level_ns``: the latency, in ns; None for a distance at a percentile. Beyond the points where two curves reach
+      it, each curve has its values that are at least as long, such as its stalls.
     """
 
-    percentile: float
+    percentile: float | None
     before: int
     after: int
     label: str
     loud: bool = True
+    level_ns: int | None = None
 
 
 def put_gap(
@@ -44,12 +49,15 @@ def put_gap(
     theme: Palette,
     dots: Mapping[int, Collection[tuple[int, int]]],
 ) -> bool:
-    """Draw the distance of two curves at a percentile into ``cells``: a line with a label beside it.
+    """Draw the distance of two curves into ``cells``: a line with a label beside it. The line is upright at a
+    percentile, and level at a latency.
 
-    The line ends at dots of the curves. The label is placed where it covers the fewest dots. ``dots``: the index of a
-    curve → its cells with dots, as (column, row). Return False if a curve has no value in the plot at this
-    percentile.
+    The line ends at the curves. The label is placed where it covers the fewest dots. ``dots``: the index of a curve →
+    its cells with dots, as (column, row). Return False if a curve has no value in the plot at this percentile, or does
+    not reach this latency there.
     """
+    if gap.percentile is None:
+        return _put_level(frame, cells, curves, gap, theme)
     column = frame.column(scale.x_of_percentile(gap.percentile))
     values = {i: curve_value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
     rows = sorted(
@@ -60,36 +68,77 @@ def put_gap(
     if len(rows) != 2 or not all(frame.holds(column, row) for row in rows):
         return False
     top, bottom = rows
-    style = plain_style(theme.text, bold=True) if gap.loud else plain_style(theme.dim)
+    style = _style(gap, theme)
     for row in range(top, bottom + 1):
         ends = {top: "┬", bottom: "┴"} if top != bottom else {top: "┼"}
         if row in ends and cells[row][column][0] in SIGNS:
             # A curve's sign at this percentile is itself an end of the line.
             continue
         cells[row][column] = (ends.get(row, "│"), style + Style(bgcolor=cells[row][column][1].bgcolor))
-    # If there is too little room, the first and the last part say most: the percentile, and how many times.
+    near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
+    _put_label(frame, cells, gap, style, lambda size: [(r, at) for r in near for at in (column + 1, column - size)])
+    return True
+
+
+def _put_level(
+    frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
+) -> bool:
+    """Draw the distance of two curves at a latency, as :func:`put_gap` does. Return False if a curve does not reach
+    this latency in the plot."""
+    level_ns = gap.level_ns or 0
+    row = frame.row(scale.y_of_ns(level_ns))
+    found = [curve_percentile_at(curves[i], level_ns) for i in (gap.before, gap.after) if i < len(curves)]
+    columns = sorted(frame.column(scale.x_of_percentile(one)) for one in found if one is not None)
+    if len(columns) != 2 or not all(frame.holds(column, row) for column in columns):
+        return False
+    left, right = columns
+    style = _style(gap, theme)
+    for column in range(left, right + 1):
+        ends = {left: "├", right: "┤"} if left != right else {left: "┼"}
+        if column in ends and cells[row][column][0] in SIGNS:
+            continue
+        cells[row][column] = (ends.get(column, "─"), style + Style(bgcolor=cells[row][column][1].bgcolor))
+    beside = [r for r in (row - 1, row + 1) if 0 <= r < frame.rows]
+
+    def places(size: int) -> list[tuple[int, int]]:
+        middle = (left + right - size) // 2
+        level = [(row, right + 1), (row, left - size)]
+        return [*((r, max(0, min(middle, frame.columns - size))) for r in beside), *level]
+
+    _put_label(frame, cells, gap, style, places)
+    return True
+
+
+def _style(gap: Gap, theme: Palette) -> Style:
+    return plain_style(theme.text, bold=True) if gap.loud else plain_style(theme.dim)
+
+
+def _put_label(
+    frame: PlotFrame,
+    cells: list[list[Cell]],
+    gap: Gap,
+    style: Style,
+    places: Callable[[int], Sequence[tuple[int, int]]],
+) -> None:
+    """Write the label of a distance where it covers the fewest dots. If there is no room for it, write a shorter label,
+    or none. ``places``: returns the places for a label of so many characters, as (row, first column), the best
+    first."""
+    # The first and the last part say most: the figure, and how many times.
     short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"
     for label in (f" {gap.label} ", f" {short} "):
-        places = [
-            (row, start)
-            for row in sorted(
-                range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom)
-            )
-            for start in (column + 1, column - len(label))
-            if start >= 0 and start + len(label) <= frame.columns
-        ]
-        if places:
+        size = len(label)
+        found = [(row, start) for row, start in places(size) if start >= 0 and start + size <= frame.columns]
+        if found:
             break
     else:
-        return True
+        return
 
     def covered(place: tuple[int, int]) -> int:
         row, start = place
         # Faint lines of the grid may be covered; dots and marks of curves may not.
-        return sum(cell[0] not in _MAY_COVER for cell in cells[row][start : start + len(label)])
+        return sum(cell[0] not in _MAY_COVER for cell in cells[row][start : start + size])
 
-    row, start = min(places, key=covered)
+    row, start = min(found, key=covered)
     for offset, character in enumerate(label):
         at = start + offset
         cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))
-    return True

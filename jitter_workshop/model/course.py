@@ -384,7 +384,7 @@ class Chapter:
         """Return the percentile by which the chapter judges its runs, such as ``50``.
 
         It is the percentile of the guess, else the chapter's figure or the figure of the guess, if that figure is a
-        percentile. Return None if the chapter names no percentile. The workload's usual percentile then judges the
+        percentile. Return None if the chapter names no percentile. The workload's usual figure then judges the
         runs.
         """
         task = self.prediction

@@ -47,11 +47,12 @@ class Effect:
     - ``one_event``: True if a single event determines the figure's value.
     - ``at_least``: True if one of the two runs counted no event. This run's rate is then computed as if it had counted
       one event. So the true factor may be larger.
-    - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs. Then chance may
-      explain the difference.
+    - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs, or if a rate counts
+      fewer than ten in each run. Then chance may explain the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
     - ``sort``: ``latency``, ``stalls`` or ``cause``. The ``direction`` of a ``cause`` is always "same".
     - ``within_runs``: True if the blocks inside each run already differ by ``factor`` or more.
+    - ``by_chance``: True for a rate if chance alone may explain its difference.
     """
 
     name: str
@@ -65,12 +66,14 @@ class Effect:
     in_no_more_time: bool = False
     sort: Sort = "latency"
     within_runs: bool = False
+    by_chance: bool = False
 
     @property
     def doubtful(self) -> bool:
-        """Return True if chance may explain the effect. This is so if one event determines the figure, or if few stalls
-        lie beyond the percentile. It is also so if the blocks inside each run differ as much as the two runs."""
-        return self.one_event or self.few or self.within_runs
+        """Return True if chance may explain the effect. This is so if one event determines the figure, or if it rests
+        on few stalls. It is also so if the blocks inside each run differ as much as the two runs, or if chance explains
+        the difference of two rates."""
+        return self.one_event or self.few or self.within_runs or self.by_chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class Effects:
     - ``nearest``: the largest difference of all, even if it is too small to be an effect. None if nothing could be
       compared.
     - ``shown``: the chapter's own figure, if it changed as the chapter says and is not the figure of ``lead``.
-    - ``tail``: the percentile by which the runs are judged.
+    - ``tail``: the figure by which the runs are judged: a percentile, or a rate of stalls.
     - ``stalls``: the count of stalls that differs most.
     - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.
     - ``strayed``: a sentence on settings that changed between the runs and are not the chapter's; "" if there are none.

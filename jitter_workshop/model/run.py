@@ -461,7 +461,8 @@ class Progress:
     """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
     ``threshold_ns``: the shortest length of a stall. ``due``: the curve of latencies from the due time over all blocks
     so far; None if the messages have no schedule. ``with_waits``: the curve that also has the waits for messages that
-    were not sent; None if most of the planned messages were sent so far (``stats.omission``)."""
+    were not sent; None if most of the planned messages were sent so far (``stats.omission``). ``rates``: the stalls of
+    all blocks so far, by their least length; () if they are not known."""
 
     block: Block
     done: int
@@ -471,6 +472,7 @@ class Progress:
     threshold_ns: int
     due: PercentileCurve | None = None
     with_waits: PercentileCurve | None = None
+    rates: tuple[StallRate, ...] = ()
 
 
 class RunObserver(Protocol):

@@ -21,10 +21,11 @@ from jitter_workshop.model.text import SENTENCE, WORD, clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import disturbance_sentence
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, mounting, stall_report_lines
-from jitter_workshop.presenter.runs.effect import value_so_far
+from jitter_workshop.presenter.runs.effect import rate_so_far, value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
-from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME
+from jitter_workshop.stats.effect import judged_by
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME, least_length_ns
 from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import nice_ns
 
@@ -36,12 +37,21 @@ _WORST = 5
 
 class PlainObserver:
     """Print a run's progress between blocks, never during one, so that the output disturbs no measurement.
-    ``from_due_time``: True if the chapter judges by latency from the due time; then this is the value that is printed.
+
+    - ``workload``: the run's workload. Of ``spin`` the rate of the stalls that judge it is printed, and the block's
+      longest value.
+    - ``from_due_time``: True if the chapter judges by latency from the due time; then this is the value that is
+      printed.
+    - ``asked``: the percentile by which the chapter judges; None for the workload's usual figure.
     """
 
-    def __init__(self, talk: Talk, *, from_due_time: bool = False) -> None:
+    def __init__(
+        self, talk: Talk, *, workload: str = "", from_due_time: bool = False, asked: str | None = None
+    ) -> None:
         self._talk = talk
+        self._workload = workload
         self._from_due_time = from_due_time
+        self._asked = asked
 
     def started(self, event: RunStarted) -> None:
         tids = ", ".join(f"{clean(name, WORD)} {tid}" for name, tid in event.tids.items())
@@ -56,6 +66,9 @@ class PlainObserver:
         told = f"p50 {self._value(progress, '50'):>7}   p99.9 {self._value(progress, '99.9'):>7}"
         if self._from_due_time:
             told = f"{FIGURES[P99_FROM_DUE_TIME].title} {self._value(progress, DUE_TAIL):>7}"
+        elif rate := rate_so_far(progress, self._workload, self._asked):
+            over = nice_ns(least_length_ns(judged_by(self._workload, self._asked)))
+            told = f"stalls over {over} {rate.short:>7}   worst {nice_ns(progress.block.max):>7}"
         elif progress.with_waits is not None:
             told += WITH_WAITS
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
@@ -67,13 +80,21 @@ class PlainObserver:
         return nice_ns(value_so_far(progress, percentile, from_due_time=self._from_due_time))
 
 
-def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk, *, from_due_time: bool = False) -> Run:
+def run_plainly(
+    workshop: Workshop,
+    request: MeasureRequest,
+    talk: Talk,
+    *,
+    from_due_time: bool = False,
+    asked: str | None = None,
+) -> Run:
     """Print that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
-    TERM do the same, and then act as usual. ``from_due_time``: True if the chapter judges by latency from the due time.
-    Raise WorkshopError if the measurement gives no run."""
+    TERM do the same, and then act as usual. ``from_due_time``, ``asked``: as in :class:`PlainObserver`. Raise
+    WorkshopError if the measurement gives no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
-        run = workshop.measure(request, PlainObserver(talk, from_due_time=from_due_time), token, partial(queued, talk))
+        observer = PlainObserver(talk, workload=request.workload, from_due_time=from_due_time, asked=asked)
+        run = workshop.measure(request, observer, token, partial(queued, talk))
         if said := f"{remark(run)} {disturbance_sentence(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
         return run

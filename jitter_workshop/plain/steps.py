@@ -277,7 +277,7 @@ class PlainMeasuredStep(PlainStep):
             talk.tell(ON_BATTERY)
         try:
             due = walk.runs.from_due_time
-            run = run_plainly(self.workshop, walk.measuring.request(step), talk, from_due_time=due)
+            run = run_plainly(self.workshop, walk.measuring.request(step), talk, from_due_time=due, asked=self._asked)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return
@@ -310,7 +310,7 @@ class PlainMeasuredStep(PlainStep):
 
     @property
     def _asked(self) -> str | None:
-        """Return the percentile by which the chapter judges its runs; None for the workload's usual percentile."""
+        """Return the percentile by which the chapter judges its runs; None for the workload's usual figure."""
         return self.walk.chapter.judged_percentile
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.model.curve import ROLES, CurvePoint, ImportedRun, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, HistogramSummary
+from jitter_workshop.stats import scale
 from jitter_workshop.stats.histogram import Bin, non_zero, rank_of, samples_needed
 
 if TYPE_CHECKING:
@@ -179,6 +180,24 @@ def curve_value_at(curve: PercentileCurve, percentile: float) -> int | None:
     if curve.known_to is not None and curve.known_to < percentile < curve.points[-1].percentile:
         return None
     return next(p.value_ns for p in curve.points if p.percentile >= percentile)
+
+
+def curve_percentile_at(curve: PercentileCurve, value_ns: int) -> float | None:
+    """Return the percentile (0..100) at which a curve reaches a value, in ns. Between two points the curve is a
+    straight line on the chart's logarithmic axes. Return None if no value of the curve is so large, or if it is not
+    known where the curve reaches the value."""
+    before = None
+    for point in curve.points:
+        if point.value_ns >= value_ns:
+            if curve.known_to is not None and curve.known_to < point.percentile:
+                return None
+            if before is None or before.value_ns >= point.value_ns:
+                return point.percentile
+            low, high, wanted = (scale.y_of_ns(one) for one in (before.value_ns, point.value_ns, value_ns))
+            left, right = scale.x_of_percentile(before.percentile), scale.x_of_percentile(point.percentile)
+            return 100 * (1 - 10 ** -(left + (right - left) * (wanted - low) / (high - low)))
+        before = point
+    return None
 
 
 def _beyond(count: int, percentile: float) -> bool:

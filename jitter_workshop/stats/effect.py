@@ -70,7 +70,10 @@ _RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitc
 _LATENCIES = ("max", P99_FROM_DUE_TIME, "stalled")
 """The figures of latency that are not percentiles of the main histogram."""
 _TAIL = {"spin": "99.9999"}
-"""The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
+"""The percentile that charts of ``spin`` mark: it reads the clock tens of millions of times a second."""
+_JUDGES = {"spin": "stalls-100us"}
+"""The figure that judges runs of ``spin``: the ticks of a second decide each of its percentiles, and they are shorter
+than these stalls."""
 
 
 _OF_BLOCK: dict[str, Callable[[Block], int | None]] = {
@@ -82,9 +85,26 @@ _LEAST_BLOCKS = 10
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile by which runs of a workload are judged. ``asked``: the percentile by which the chapter
-    judges. If ``asked`` is None or unknown, return the workload's usual percentile."""
+    """Return the percentile that a workload's charts mark. It also judges the runs, except those of ``spin``
+    (:func:`judged_by`). ``asked``: the percentile by which the chapter judges. If ``asked`` is None or unknown, return
+    the workload's usual percentile."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
+
+
+def judged_by(workload: str, asked: str | None = None) -> str:
+    """Return the id of the figure by which runs of a workload are judged. ``asked``: the percentile by which the
+    chapter judges; it replaces the usual figure. If ``asked`` is None or unknown, this is stalls of 100 µs and more a
+    second for ``spin`` (docs/measuring.md gives the reason), and the percentile of :func:`tail_of` for the others."""
+    return asked if asked in FIGURES else _JUDGES.get(workload, tail_of(workload))
+
+
+def judge_of(asked: str | None, *seen: KnownRun) -> str:
+    """Return the id of the figure by which these runs of one workload are judged: that of :func:`judged_by`. If a run,
+    such as a recorded one, does not have this figure, return the percentile of :func:`tail_of`. ``asked``: the
+    percentile by which the chapter judges; None if it names none."""
+    workload = seen[0].run.workload
+    name = judged_by(workload, asked)
+    return name if all(FIGURES[name].of(one) is not None for one in seen) else tail_of(workload, asked)
 
 
 def effects_of_change(
@@ -129,7 +149,7 @@ def effects_of_change(
             but,
             nearest,
             shown,
-            found.get(tail),
+            judged_effect(before, after, asked),
             _largest(risen),
             stalled=stalled,
             left_out=left_out,
@@ -170,19 +190,35 @@ def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     return _effect(titled(figure_with_id(name), before.run), before, after, of_chapter=True)
 
 
+def judged_effect(before: KnownRun, after: KnownRun, asked: str | None = None) -> Effect | None:
+    """Return the effect on the figure by which two runs are judged; None if they cannot be compared by it. A percentile
+    with too few samples gives None. A rate of stalls is always told: the effect says if the stalls are few, or if
+    chance explains the difference. ``asked``: the percentile by which the chapter judges."""
+    name = judge_of(asked, before, after)
+    one = FIGURES[name]
+    if name not in _RATES_OF_STALLS:
+        return _effect(one, before, after)
+    found = effect_on(name, before, after)
+    if found is None:
+        return None
+    chance = found.factor >= ALIKE and _by_chance(one, before, after)
+    few = all((one.of(seen) or 0) * seen.run.rated_s < LEAST_EVENTS for seen in (before, after))
+    return dataclasses.replace(_with_time(name, found, before, after, by_chance=chance), few=few, by_chance=chance)
+
+
 def differences_by_figure(before: KnownRun, after: KnownRun, asked: str | None = None) -> dict[str, Effect]:
     """Return figure → how far two runs differ in it, the largest difference first.
 
     The figures are all that can be the result of a change, p99, and the time in stalls. A difference that chance may
     explain is among them, so the first one tells how far chance alone moves two runs that were made alike. Figures with
-    too few events or samples are left out, as in :func:`effects_of_change`, but not the percentile by which the runs
-    are judged. ``asked``: this percentile in a chapter.
+    too few events or samples are left out, as in :func:`effects_of_change`, but not the figure by which the runs are
+    judged. ``asked``: the percentile by which the chapter judges.
     """
     workload = before.run.workload
-    judged = tail_of(workload, asked)
+    judged = judge_of(asked, before, after)
     names = dict.fromkeys((judged, *_ALWAYS, "99", tail_of(workload)))
     known = {name: _effect(FIGURES[name], before, after) for name in names}
-    if known[judged] is None and not readings_apart(before, after):
+    if known[judged] is None and (judged in _RATES_OF_STALLS or not readings_apart(before, after)):
         known[judged] = effect_on(judged, before, after)
     found = {name: e for name, e in known.items() if e is not None}
     stalled = effect_on("stalled", before, after)

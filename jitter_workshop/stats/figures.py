@@ -202,6 +202,16 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
     return rate
 
 
+_LEAST_LENGTHS = {"stalls-1ms": 1_000_000, "stalls-100us": 100_000, "stalls-10us": 10_000}
+"""The least length, in ns, of the stalls that each of these figures counts."""
+
+
+def least_length_ns(name: str) -> int | None:
+    """Return the least length, in ns, of the stalls that a figure counts. ``name``: the figure's id. Return None for a
+    figure that is not a rate of stalls alone."""
+    return _LEAST_LENGTHS.get(name)
+
+
 def _without_a_switch(seen: KnownRun) -> float | None:
     """Return the rate of stalls of at least 100 µs, minus the rate of preemptions. Return None if there were stalls,
     but fewer than preemptions: preemptions can be shorter than 100 µs, so nothing is known of the stalls.
@@ -314,9 +324,10 @@ FIGURES = {
         Figure("slept", "the thread gave its CPU up", "a second", _rate(_slept), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
         Figure("write-calls", "system calls that write", "a second", _rate(_summed("write_calls")), _one_event),
-        Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),
-        Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
-        Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
+        *(
+            Figure(name, f"stalls of {nice_ns(least_ns)} and more", "a second", _stalls_over(least_ns), _one_stall)
+            for name, least_ns in _LEAST_LENGTHS.items()
+        ),
         Figure(
             "stalls-unswitched",
             UNSWITCHED,

@@ -259,6 +259,45 @@ def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: in
     assert one == canvas.draw_curves([LOW], width, 20, "mono").plain
 
 
+STALLS = "stalls of 100 µs and more: 30 → 2 a second, 15 times fewer"
+
+
+@pytest.mark.parametrize(("width", "told"), [(100, STALLS), (56, f"{STALLS[:25]}: 15 times fewer"), (30, "")])
+def test_the_gap_of_two_curves_at_a_latency_is_level_and_ends_at_both_curves(width: int, told: str) -> None:
+    often, seldom = curve("often", [10] * 20 + [3_000_000] * 30), curve("seldom", [10] * 40 + [3_000_000] * 10)
+    for before, after in ((0, 1), (1, 0)):
+        gap = Gap(None, before, after, STALLS, level_ns=100_000)
+        lines = canvas.draw_curves([often, seldom], width, 20, "mono", gap=gap).plain.split("\n")
+        (row,) = [r for r, line in enumerate(lines) if "├─" in line]
+        assert lines[row].strip().startswith("100 µs"), "it is at its latency"
+        left, right = lines[row].index("├─"), lines[row].index("─┤") + 1
+        assert set(lines[row][left + 1 : right]) == {"─"}
+        assert told in "\n".join(lines)
+    # A curve that does not reach the latency has no distance at it.
+    quiet = curve("quiet", [10] * 50)
+    gap = Gap(None, 0, 1, STALLS, level_ns=100_000)
+    plain = canvas.draw_curves([often, quiet], width, 20, "mono").plain
+    assert canvas.draw_curves([often, quiet], width, 20, "mono", gap=gap).plain == plain
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(24, 160),
+    st.integers(4, 40),
+    st.lists(st.integers(1, 10**9), min_size=2, max_size=12),
+    st.lists(st.integers(1, 10**9), min_size=2, max_size=12),
+    st.integers(1, 10**9),
+)
+def test_a_gap_at_a_latency_fits_every_size(
+    width: int, height: int, first: list[int], second: list[int], level_ns: int
+) -> None:
+    curves = [curve("first", sorted(first)), curve("second", sorted(second))]
+    gap = Gap(None, 0, 1, STALLS, level_ns=level_ns)
+    lines = canvas.draw_curves(curves, width, height, "mono", gap=gap).split("\n", allow_blank=True)
+    assert len(lines) == height
+    assert max(line.cell_len for line in lines) <= width
+
+
 @pytest.mark.parametrize("height", [9, 10, 14, 24])
 def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
     def of(factor: float) -> PercentileCurve:

@@ -485,5 +485,6 @@ def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(
 def test_line_by_line_the_recorded_runs_are_told_and_asked_about() -> None:
     opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
     said = " ".join(talk(opened, "|4||3|||||q", chapter="isolation").split())
-    for told in ("recorded: p99.9999 is", "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
+    result = "recorded: stalls of 100 µs and more: "
+    for told in (result, "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
         assert told in said

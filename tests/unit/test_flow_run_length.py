@@ -249,7 +249,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
         line.plain for line in slow
     ]
     told = " ".join(" ".join(line.plain for line in whole).split())
-    assert "by p99.9999, because the loop reads the clock many millions of times a second: only some tens of" in told
+    assert "by stalls of 100 µs and more a second: shorter gaps, such as ticks, come so often that" in told
     woken = about_to_measure(MeasureRequest(workload="wakeup"), False, 150, asked="50")
     assert "judged   by p50: half of all wake-ups take longer" in [line.plain for line in woken]
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)

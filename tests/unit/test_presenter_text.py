@@ -14,7 +14,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise_host
 from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.run import Block, Progress
+from jitter_workshop.model.run import Block, Progress, StallRate
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
@@ -155,6 +155,36 @@ def test_80_columns_show_the_most_important_figures_of_a_block() -> None:
     assert shown.split(" · ") == ["p50 1.23 µs", "p99.9 123 µs", "worst 1.23 ms", "12,345 stalls over 10 µs"]
     _, told = run_progress_lines(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 100)
     assert "p99 12.3 µs" in told.plain
+    # The percentiles of a loop are those of usual readings.
+    now = Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 1_000)
+    _, told = run_progress_lines(now, "", False, 78, workload="spin")
+    assert told.plain == "block: worst 1.23 ms · 12,345 stalls over 1 µs"
+
+
+@pytest.mark.parametrize(
+    ("done", "count", "ends", "role"),
+    [
+        (40, 300, " so far: 30 a second, from 40 of 80 blocks", "accent"),
+        (39, 300, " so far: 30 a second, not firm yet, from 39 of 80 blocks", "dim"),
+        (40, 9, " so far: 0.9 a second, not firm yet, from 40 of 80 blocks", "dim"),
+        (40, 0, " so far: 0 a second, not firm yet, from 40 of 80 blocks", "dim"),
+    ],
+)
+def test_an_unfinished_loop_tells_the_stalls_that_judge_it(done: int, count: int, ends: str, role: str) -> None:
+    points = CurvePoint(0.0, 10, True), CurvePoint(100.0, 9_000_000, False)
+    rates = StallRate(10_000, 5 * count, count / 2, 1e6), StallRate(100_000, count, count / 10, 1e6)
+    block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
+    now = Progress(block, done, 80, PercentileCurve("", points, 10**8), 5, 1_000, rates=rates)
+    (line,) = unfinished_line(now, "spin", None, 100)
+    assert line.plain == f"Stalls of 100 µs and more{ends}"
+    value, found = headline_so_far(now, "spin", None)
+    assert (found, value) == (role, ends.split(",")[0].removeprefix(" so far: ").replace(" a second", "/s"))
+    (before,) = unfinished_line(None, "spin", None, 100)
+    assert before.plain == "Stalls of 100 µs and more so far: no block is done yet"
+    # A chapter that names a percentile is judged by it, and so is a run whose stalls are not known.
+    assert unfinished_line(now, "spin", "50", 100)[0].plain.startswith("p50 so far: ")
+    unknown = dataclasses.replace(now, rates=())
+    assert unfinished_line(unknown, "spin", None, 100)[0].plain.startswith("p99.9999 so far: ")
 
 
 @pytest.mark.parametrize(("percent", "words"), [(0.002, "under 0.01 %"), (0.02, "0.02 %"), (0.4, "0.4 %")])

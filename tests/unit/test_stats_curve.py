@@ -85,6 +85,23 @@ def test_reading_a_value_off_a_curve() -> None:
     assert cv.curve_value_at(curve, 99) is None
 
 
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=30), st.integers(1, 10**9))
+def test_a_curve_reaches_a_value_at_the_share_of_smaller_values(values: list[int], wanted: int) -> None:
+    values.sort()
+    step = 100 / len(values)
+    found = PercentileCurve("", tuple(CurvePoint(n * step, value, True) for n, value in enumerate(values)), 1_000)
+    at = cv.curve_percentile_at(found, wanted)
+    if wanted > values[-1]:
+        assert at is None
+        return
+    assert at is not None
+    smaller = sum(value < wanted for value in values)
+    assert max(smaller - 1, 0) * step - 1e-6 <= at <= smaller * step + 1e-6
+    # Beyond the values that another tool knows, nothing is known.
+    unknown = PercentileCurve("", found.points, 1_000, known_to=-1.0)
+    assert cv.curve_percentile_at(unknown, wanted) is None
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -32,6 +32,8 @@ from jitter_workshop.stats.effect import (
     differences_by_figure,
     effect_on,
     effects_of_change,
+    judge_of,
+    judged_by,
     readings_apart,
     tail_of,
     unlike,
@@ -829,17 +831,71 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
         assert effect.against_each_other((both[0], KnownRun(other))) == ""
 
 
-def test_a_stall_of_spin_makes_no_messages_late() -> None:
-    def of_spin(made: Run, tail: int) -> Run:
-        main = made.main_summary
+def test_no_percentile_of_a_loop_is_explained_because_the_number_of_stalls_judges_it() -> None:
+    def of(workload: str, made: Run, tail: int) -> KnownRun:
+        main, other = made.main_summary, dataclasses.replace(made, workload=workload)
         assert main is not None
-        summary = dataclasses.replace(main, percentiles={**main.percentiles, "99.9999": tail})
-        return dataclasses.replace(made, workload="spin", histograms={"spin_gap": summary})
+        values = {**main.percentiles, "99.9999": tail}
+        summary = dataclasses.replace(main, percentiles=values)
+        return KnownRun(dataclasses.replace(other, histograms={other.main_histogram: summary}))
 
     many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
-    why = effect.against_each_other((KnownRun(of_spin(many, 9_000_000)), KnownRun(of_spin(few, 40_000_000))))
-    assert "p99.9999 is longer" in why
-    assert why.endswith("4 ms → 11 ms. Each stall made only one of the readings long.")
+    loops = of("spin", many, 9_000_000), of("spin", few, 40_000_000)
+    assert effect.against_each_other(loops) == effect.against_each_other(loops, "99.9999") == ""
+    why = effect.against_each_other((of("wakeup", many, 9_000_000), of("wakeup", few, 40_000_000)))
+    assert why.endswith("4 ms → 11 ms. Each stall made only one of the wake-ups long.")
+
+
+def loop(stalls: int, stalled_ns: float = 1e7, tail: int = 18_600, worst: int = 5_510_000) -> Run:
+    """A run of ``spin`` of one second with so many stalls of 100 µs and more. Its tick makes p99.9999."""
+    return with_stalls(reader(4e7, stalled_ns, tail, worst), stalls, stalled_ns)
+
+
+def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide() -> None:
+    assert [judged_by("spin"), judged_by("ring"), judged_by("spin", "50")] == ["stalls-100us", "99.9", "50"]
+    many, few = loop(163, 9e7), dataclasses.replace(loop(1, 5e6, 20_300, 180_000), id="b")
+    found, both = between(many, few, Shows("preempted", 3.0)), (KnownRun(many), KnownRun(few))
+    assert [judge_of(None, *both), judge_of("99", *both)] == ["stalls-100us", "99"]
+    told = said(found, *(many, few))
+    assert told.startswith("Looks better: stalls of 100 µs and more: 163 → 1 a second, 163 times fewer.\n")
+    assert "99.9999" not in told
+    assert effect.large_figure(found, runs=both) == ("163×", "good")
+    one = written(effect.result_of_one_run(both[0], 100))
+    assert one == "Stalls of 100 µs and more: 163 a second, the longest 5.51 ms\n"
+    assert effect.large_figure(both[0]) == ("163/s", "accent")
+    one = written(effect.result_of_one_run(both[1], 100))
+    assert one == "Stalls of 100 µs and more: 1 a second (few stalls), the longest 180 µs\n"
+    assert written(effect.result_of_one_run(KnownRun(loop(0)), 100)) == (
+        "Stalls of 100 µs and more: 0 a second (few stalls)\n"
+    )
+    # A chapter that names a percentile is judged by it.
+    assert written(effect.result_of_one_run(both[0], 100, asked="50")).startswith("p50 is ")
+    # A run that does not have its stalls is judged by its percentile.
+    unknown = KnownRun(reader(4e7, 1e7, 18_600))
+    assert judge_of(None, both[0], unknown) == "99.9999"
+    assert written(effect.result_of_one_run(unknown, 100)).startswith("p99.9999 is ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ends"),
+    [
+        (3, 1, "3 → 1 a second, 3 times fewer (few stalls, so it may be chance)."),
+        (20, 30, "20 → 30 a second, 1.5 times more (may be chance)."),
+        (200, 300, "200 → 300 a second, 1.5 times more."),
+        (0, 0, "0 → 0 a second (few stalls, so it may be chance)."),
+    ],
+)
+def test_few_stalls_and_chance_are_said_beside_the_stalls_that_judge(before: int, after: int, ends: str) -> None:
+    first, second = loop(before), dataclasses.replace(loop(after, tail=90_000), id="b")
+    told = " ".join(said(between(first, second), first, second, width=200).split())
+    assert f"Judged by stalls of 100 µs and more: {ends}" in told
+    assert not told.startswith(("Looks better: stalls", "Looks worse: stalls"))
+
+
+def test_beside_a_hidden_noise_the_stalls_that_judge_come_before_a_larger_rise() -> None:
+    quiet, noisy = loop(9, 1e6), dataclasses.replace(loop(300, 9e7, 900_000), id="b", notes={HUNTED: "a noise"})
+    told = said(between(quiet, noisy), quiet, noisy, relation="hunted")
+    assert told == "Beside the noise: stalls of 100 µs and more: 9 → 300 a second, 33 times more.\n"
 
 
 def few_were_sent(made: Run, each_ns: float = 30e6) -> Run:

@@ -19,7 +19,7 @@ from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
-from jitter_workshop.stats.effect import effect_on, tail_of
+from jitter_workshop.stats.effect import effect_on, judge_of
 from jitter_workshop.stats.figures import INTENDED
 
 if TYPE_CHECKING:
@@ -244,14 +244,14 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _changed(walk: ChapterWalk, run: Run) -> Effect | None:
-    """Return the effect between a chapter's two runs on the chapter's own figure, else on the percentile by which the
-    chapter is judged. ``run``: the run whose curve is shown. Return None if this is not the chapter's second run, if
+    """Return the effect between a chapter's two runs on the chapter's own figure, else on the figure by which the
+    runs are judged. ``run``: the run whose curve is shown. Return None if this is not the chapter's second run, if
     the second run repeats the first one, or if the two runs cannot be compared."""
     both = walk.runs.before_and_after()
     if both is None or both[1].run.id != run.id or walk.runs.repeats:
         return None
     shows = walk.runs.shows
-    name = shows.figure if shows is not None else tail_of(run.workload, walk.chapter.judged_percentile)
+    name = shows.figure if shows is not None else judge_of(walk.chapter.judged_percentile, *both)
     return effect_on(name, *both)
 
 

@@ -14,7 +14,7 @@ from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, tail_of
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
 from jitter_workshop.stats.omission import WITH_WAITS, clock_with_waits, told_with_waits
 from jitter_workshop.stats.scale import ratio_text
@@ -167,18 +167,19 @@ def named_by_luck(a: Run, b: Run, asked: str | None = None) -> set[str]:
 
 def _told_of_luck(a: Run, b: Run, asked: str | None) -> tuple[str, set[str]]:
     """Return the headline of :func:`luck`, and the titles of the figures in it. A smaller difference is left out if the
-    headline would be too long, but never the percentile by which the runs are judged."""
+    headline would be too long, but never the figure by which the runs are judged."""
     others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
     start = f"The difference is luck{others}: this tool changed nothing"
     if EMULATED in (a.mark, b.mark):
         return f"{start}, and their times mean nothing, because the machine is emulated.", set()
-    tail, known = tail_of(a.workload, asked), list(differences_by_figure(KnownRun(a), KnownRun(b), asked).items())
+    both = KnownRun(a), KnownRun(b)
+    judged, known = judge_of(asked, *both), list(differences_by_figure(*both, asked).items())
     if not known:
         return f"{start}, and the runs are too short to show how much they differ.", set()
-    said = [known[0], *(f for f in known[1:] if f[1].factor >= ALIKE or f[0] == tail)]
+    said = [known[0], *(f for f in known[1:] if f[1].factor >= ALIKE or f[0] == judged)]
     while True:
         text = f"{start}, and yet {_differ(said)}. A change with a smaller effect may be luck."
-        shorter = next((one for one in reversed(said[1:]) if one[0] != tail), None)
+        shorter = next((one for one in reversed(said[1:]) if one[0] != judged), None)
         if shorter is None or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text, {one.name for _, one in said}
         said.remove(shorter)

@@ -24,7 +24,7 @@ from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_line
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOST_BY_LUCK, MOVED, tail_of
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOST_BY_LUCK, MOVED, judge_of, judged_by, tail_of
 from jitter_workshop.stats.figures import (
     DUE_TAIL,
     FIGURES,
@@ -33,6 +33,7 @@ from jitter_workshop.stats.figures import (
     KnownRun,
     by_due_time,
     figure_with_id,
+    least_length_ns,
     titled,
 )
 from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, sent_share, with_waits
@@ -56,6 +57,8 @@ _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
 _NO_LATENCY = "No latency figure changed by a factor of 2"
 _CURVE = "The curve: "
+_A_SECOND, _SHORT_A_SECOND = " a second", "/s"
+"""The unit of a rate in a sentence, and in large figures."""
 _MAY_BE_LUCK = "This may be luck."
 _PERHAPS = "Perhaps "
 _BEGINS = (*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED, _NOT_AS_EXPECTED)
@@ -102,19 +105,19 @@ _PERCENTILE = re.compile(rf"p[\d.]+(?:{WITH_WAITS})?")
 def told_first(found: Effects) -> Effect | None:
     """Return the effect that is shown first, which usually is the largest effect.
 
-    ``found.tail`` is the effect on the percentile by which the runs are judged. It is shown first if these conditions
+    ``found.tail`` is the effect on the figure by which the runs are judged. It is shown first if these conditions
     hold:
 
-    - The largest effect is on a percentile too, and has the same direction.
+    - The largest effect has the same direction. It is on a percentile, too, if ``found.tail`` is on one.
     - ``found.tail`` has at least the factor MOVED, and is not due to chance.
 
-    The reason: this percentile was chosen before the runs, whereas the largest of many figures is partly luck.
+    The reason: this figure was chosen before the runs, whereas the largest of many figures is partly luck.
     """
     lead, tail = found.lead, found.tail
-    if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
+    if lead is None or tail is None or not (tail.sort == "stalls" or _PERCENTILE.fullmatch(lead.name)):
         return lead
     sure = tail.factor >= MOVED and tail.direction == lead.direction and not tail.doubtful
-    return tail if sure else lead
+    return tail if sure and tail.name != lead.name else lead
 
 
 def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
@@ -151,22 +154,26 @@ def origin_of(seen: KnownRun) -> str:
 def result_of_one_run(
     seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None, key: str = ""
 ) -> Lines:
-    """Return the result of one run. The result has the value of the percentile by which the run is judged, which alone
-    is emphasised, and the chapter's figure. It also has the other tasks that disturbed the run. For a recorded run, it
-    says that the run is recorded. A run that sent few of its planned messages has the percentile with the waits, and a
-    warning (``presenter.runs.omission``); the warning comes first if the waits are not known. ``asked``: the percentile
-    by which the chapter judges; it replaces the usual one. A chapter that judges by the due time
-    (``stats.figures.by_due_time``) has no value of transit here. ``key``: the key that makes the run again, for the
-    warning; "" for none.
+    """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
+    emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
+    other tasks that disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
+    planned messages has the percentile with the waits, and a warning (``presenter.runs.omission``); the warning comes
+    first if the waits are not known. ``asked``: the percentile by which the chapter judges; it replaces the usual one.
+    A chapter that judges by the due time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the
+    key that makes the run again, for the warning; "" for none.
     """
-    due = by_due_time(shows)
+    due, origin = by_due_time(shows), origin_of(seen)
     judged, warning = _judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False, key=key)
     tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
     if judged is not None:
-        few = " (few stalls)" if judged.told.startswith(FEW_STALLS) else ""
+        few = " (few stalls)" if judged.few else ""
         style = "bold accent" if known or not warning else "text"
-        line.append(f"{judged.figure.title} is {judged.told}{few}", style)
+        link = ":" if judged.of_stalls else " is"
+        name = judged.figure.title if origin else judged.figure.headline
+        line.append(f"{name}{link} {judged.told}{few}", style)
+        worst = seen.run.main_summary.max if judged.of_stalls and seen.run.main_summary is not None else None
+        line.append(f", the longest {nice_ns(worst)}" if worst is not None and judged.seen else "", "text")
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and (tail is None or shown.id != tail.id) and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
@@ -176,7 +183,7 @@ def result_of_one_run(
     if warning:
         parts = [part for part in ((line, warning) if known else (warning, line)) if part]
         line = Text(". " if known else " ").join(parts)
-    return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
+    return wrap(Text.assemble(_lead(origin), line), width) if line else []
 
 
 def _lead(origin: str) -> tuple[str, str]:
@@ -198,10 +205,10 @@ def large_figure(
     from_due_time: bool = False,
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the percentile that judges the run, with the waits if the run needs them. A question mark follows if these
+    value of the figure that judges the run, with the waits if the run needs them. A question mark follows if these
     waits are not known.
-    For two runs it is the factor of the :func:`loudest` effect. A factor of latency is not shown if chance, other tasks
-    or such a run may explain it.
+    For two runs it is the factor of the :func:`loudest` effect. A factor of latency, or of the stalls that judge the
+    runs, is not shown if chance, other tasks or such a run may explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
     due time."""
     if isinstance(found, Effects):
@@ -210,24 +217,34 @@ def large_figure(
             return "", ""
         if loud is found.shown:
             return f"{times_told(loud.factor)}×", "accent"
-        large = loud.sort == "latency" and not in_doubt(loud, found, runs)
+        judges = found.tail is not None and loud.name == found.tail.name
+        large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
     judged = _judged_value(found, asked, from_due_time=from_due_time) if found is not None else None
     if judged is None:
         return "", ""
-    return (judged.told, "accent") if judged.known else (f"{judged.told} ?", "dim")
+    told = judged.told.replace(_A_SECOND, _SHORT_A_SECOND)
+    return (told, "accent") if judged.known else (f"{told} ?", "dim")
 
 
 @dataclasses.dataclass(frozen=True)
 class JudgedValue:
     """Hold the value by which one run is judged. ``figure``: its figure. ``told``: the value with its unit; it begins
     with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and does not have them, so that
-    the value is too small."""
+    the value is too small. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of
+    stalls if the run has none."""
 
     figure: Figure
     told: str
     known: bool = True
+    few: bool = False
+    seen: bool = True
+
+    @property
+    def of_stalls(self) -> bool:
+        """Return True if the figure is a rate of stalls, not a latency."""
+        return self.figure.unit == "a second"
 
 
 def _judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> JudgedValue | None:
@@ -236,35 +253,68 @@ def _judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> 
     tail = _tail(seen, asked, from_due_time=from_due_time)
     if tail is None:
         return None
+    if tail.unit == "a second":
+        rate = tail.of(seen) or 0.0
+        return JudgedValue(tail, tail.with_unit(rate), few=rate * seen.run.rated_s < LEAST_EVENTS, seen=rate > 0)
+    told = _marked(tail, seen)
+    few = told.startswith(FEW_STALLS)
     if tail.id not in WITHOUT_WAITS or not needs_waits(seen):
-        return JudgedValue(tail, _marked(tail, seen))
+        return JudgedValue(tail, told, few=few)
     waits = with_waits(tail)
     if (value := waits.of(seen)) is None:
-        return JudgedValue(tail, _marked(tail, seen), known=False)
+        return JudgedValue(tail, told, known=False, few=few)
     return JudgedValue(waits, waits.with_unit(value))
 
 
 def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:
-    """Return the percentile by which a run is judged; None if the run has no such value. ``from_due_time``: True for
-    the one from the due time; a run without it then has no other."""
-    workload = seen.run.workload
+    """Return the figure by which a run is judged; None if the run has no such value. ``from_due_time``: True for the
+    percentile from the due time; a run without it then has no other."""
+    workload, judge = seen.run.workload, judge_of(asked, seen)
     if from_due_time:
         return one if (one := FIGURES[P99_FROM_DUE_TIME]).of(seen) else None
-    return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
+    if FIGURES[judge].unit == "a second":
+        return FIGURES[judge]
+    return next((FIGURES[p] for p in (judge, tail_of(workload)) if FIGURES[p].of(seen)), None)
 
 
 def headline_so_far(
     now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False
 ) -> tuple[str, str]:
-    """Return the value so far of the percentile that judges the run, and its colour role. The role is ``dim`` until
+    """Return the value so far of the figure that judges the run, and its colour role. The role is ``dim`` until
     the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
     times mean nothing. ``now``: None before the first block has ended. ``from_due_time``: True if the chapter judges by
     latency from the due time.
     """
-    tail, _ = _judging(workload, asked, from_due_time=from_due_time)
     emulated = now is not None and now.curve.origin == EMULATED
+    if (rate := rate_so_far(now, workload, asked)) is not None:
+        return ("", "") if emulated else (rate.short, "accent" if rate.firm else "dim")
+    tail, _ = _judging(workload, asked, from_due_time=from_due_time)
     value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
+
+
+@dataclasses.dataclass(frozen=True)
+class RateSoFar:
+    """Hold the rate of stalls that judges an unfinished run. ``told``: the rate with its unit, such as ``16 a second``.
+    ``short``: the same in few characters, such as ``16/s``. ``firm``: True if ten stalls were seen, and at least half
+    of the run's blocks are done."""
+
+    told: str
+    short: str
+    firm: bool
+
+
+def rate_so_far(now: Progress | None, workload: str, asked: str | None) -> RateSoFar | None:
+    """Return the rate of stalls that judges an unfinished run. Return None before the first block has ended, and if
+    another figure judges the run, or its stalls are not known."""
+    threshold_ns = least_length_ns(judged_by(workload, asked))
+    rates = now.rates if now is not None and threshold_ns is not None else ()
+    rate = next((one for one in rates if one.threshold_ns == threshold_ns), None)
+    if now is None or rate is None:
+        return None
+    figure = FIGURES[judged_by(workload, asked)]
+    told, firm = figure.with_unit(rate.per_second), rate.count >= LEAST_EVENTS and 2 * now.done >= now.total
+    return RateSoFar(told, told.replace(_A_SECOND, _SHORT_A_SECOND), firm)
 
 
 def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[str, str]:
@@ -300,20 +350,25 @@ def unfinished_line(
     waits: bool = False,
     from_due_time: bool = False,
 ) -> Lines:
-    """Return a line on an unfinished run: the value so far of the percentile that judges the run. The line also tells
+    """Return a line on an unfinished run: the value so far of the figure that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
     True if the run has not begun because it waits for other users of the host. ``from_due_time``: True if the chapter
     judges by latency from the due time.
     """
     tail, name = _judging(workload, asked, from_due_time=from_due_time)
+    if least_length_ns(judge := judged_by(workload, asked)) is not None:
+        name = FIGURES[judge].headline
     if now is None:
         told = f"{name}: the run has not begun" if waits else f"{name} so far: no block is done yet"
         return wrap(Text(told, "dim"), width)
-    firm = _firm(now, tail)
-    name += WITH_WAITS if now.with_waits is not None and not from_due_time else ""
+    if (rate := rate_so_far(now, workload, asked)) is not None:
+        told, firm = rate.told, rate.firm
+    else:
+        _, name = _judging(workload, asked, from_due_time=from_due_time)
+        name += WITH_WAITS if now.with_waits is not None and not from_due_time else ""
+        told, firm = nice_ns(value_so_far(now, tail, from_due_time=from_due_time)), _firm(now, tail)
     lead = _lead(clean(now.curve.origin, WORD))
-    value = value_so_far(now, tail, from_due_time=from_due_time)
-    line = Text.assemble(lead, (f"{name} so far: {nice_ns(value)}", "bold accent" if firm else "text"))
+    line = Text.assemble(lead, (f"{name} so far: {told}", "bold accent" if firm else "text"))
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
@@ -348,7 +403,7 @@ def result_of_two_runs(
     """Return the result of two runs, as lines in this order:
 
     - the effect on the chapter's figure, as far as it moved
-    - the effect on latency or stalls, with its doubt, and the percentile by which the runs are judged
+    - the effect on latency or stalls, with its doubt, and the figure by which the runs are judged
     - the time of the chapter's causes, or of the cause that explains most of the difference
     - the largest effect in the other direction, coloured if it is a loss that chance does not explain
     - the warning of ``presenter.runs.omission``
@@ -450,23 +505,30 @@ def _figure_told(effect: Effect) -> str:
 
 def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Text:
     """Return a sentence on the effect on latency or stalls; an empty text if no latency is compared. The sentence also
-    names the percentile by which the runs are judged. ``quiet``: True to call a curve for which
+    names the figure by which the runs are judged. ``quiet``: True to call a curve for which
     :func:`curve_is_quiet` neither better nor worse."""
     lead, first, nearest = found.lead, told_first(found), found.nearest
     of_chapter = found.shown or found.missed
     if lead is None or first is None:
         if of_chapter is not None:
             felt = found.tail or nearest
+            if felt is not None and felt.sort == "stalls" and felt is found.tail and felt.name != of_chapter.name:
+                return Text(f"{_NO_LATENCY}. {_judged_by(felt)}", "text")
             told = felt is not None and felt.sort != "cause" and felt.name != of_chapter.name and not found.left_out
             return Text(f"{_NO_LATENCY}: {describe_effect(felt)}.", "text") if felt is not None and told else Text()
         if nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
             # Other figures may have moved: a chapter that judges by the due time does not tell them.
             return Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent")
+        of_stalls = found.tail if found.tail is not None and found.tail.sort == "stalls" else None
+        if of_stalls is not None and nearest is not None and nearest.name == of_stalls.name:
+            of_stalls = None
         told_nearest = (
             "." if nearest is None or nearest.factor < ALIKE else f", the nearest is {describe_effect(nearest)}."
         )
         return Text.assemble(
-            (f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"), (f" by a factor of 2{told_nearest}", "text")
+            (f"{_NO_CHANGE}{_none_moved(found)}", "bold accent"),
+            (f" by a factor of 2{told_nearest}", "text"),
+            (f" {_judged_by(of_stalls)}" if of_stalls is not None else "", "text"),
         )
     if quiet and curve_is_quiet(found, runs):
         return Text(f"{_CURVE}{describe_effect(first)}. {_MAY_BE_LUCK}", "text")
@@ -480,10 +542,15 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     if first is not lead:
         line.append(f" {lead.name} moved most: {times_told(lead.factor)} times {lead.how}.", "text")
     elif (tail := found.tail) is not None and tail.name != first.name and not by_the_due_time(first):
-        line.append(f" Judged by {describe_effect(tail)}{_doubt(tail)}.", "text")
+        line.append(f" {_judged_by(tail)}", "text")
     if by_the_due_time(first) and (transit := _blind_transit(runs)):
         line.append(f" {transit}", "text")
     return line
+
+
+def _judged_by(tail: Effect) -> str:
+    """Return a sentence on the figure by which two runs are judged, with its doubt."""
+    return f"Judged by {describe_effect(tail)}{_doubt(tail)}."
 
 
 def _blind_transit(runs: Sequence[KnownRun]) -> str:
@@ -545,15 +612,16 @@ def _plainly(parts: Sequence[Text]) -> Lines:
 
 def against_each_other(runs: Sequence[KnownRun], asked: str | None = None) -> str:
     """Explain why a second run has fewer stalls but a longer tail, or the reverse. The returned sentences give the
-    stalls' mean length in both runs, and tell how many messages, readings or wake-ups one stall delays. Return "" for
-    all other runs. Also return "" if a run sent few of its planned messages, or if its longest value is shorter than
-    its stalls. ``asked``: the percentile by which the chapter judges; return "" if it is not the workload's usual one.
+    stalls' mean length in both runs, and tell how many messages or wake-ups one stall delays. Return "" for all other
+    runs, and for runs of ``spin``, which the number of stalls judges. Also return "" if a run sent few of its planned
+    messages, or if its longest value is shorter than its stalls. ``asked``: the percentile by which the chapter judges;
+    return "" if it is not the workload's usual one.
     """
     before, after = runs
     if any(one.recorded is not None or one.timeless or sent_share(one) is not None for one in runs):
         return ""
     usual = tail_of(before.run.workload)
-    if tail_of(before.run.workload, asked) != usual:
+    if not usual == judged_by(before.run.workload) == judged_by(before.run.workload, asked):
         return ""
     tail = FIGURES[usual]
     values = tail.of(before), tail.of(after)
@@ -628,9 +696,12 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         told = f" So neither run is better or worse. {differs}" if differs else ""
         return Text.assemble((found.strayed, "bold accent"), (told, "text"))
     risen = (e for e in found.differences if e.direction == "worse" and e.factor >= MOVED and not e.one_event)
+    judge = found.tail
     if relation == "hunted" and (most := next(risen, None)) is not None:
-        # A noise only adds: what fell beside it is other work of the first run.
-        shown = most
+        # A noise only adds: what fell beside it is other work of the first run. The figure that judges the runs comes
+        # first, because it was chosen before them.
+        sure = judge is not None and judge.direction == "worse" and judge.factor >= MOVED and not judge.doubtful
+        shown = judge if judge is not None and sure and judge.sort == "stalls" else most
     elif relation == "hunted":
         stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
         if stalls is None and found.stalled is not None and (shown is None or shown.one_event or shown.factor < MOVED):
@@ -640,7 +711,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         return Text(_LEFT_OUT[found.left_out], "text")
     told_instead, left_out = "", _LEFT_OUT[found.left_out]
     if relation == "hunted" and shown.one_event and shown.factor >= MOVED:
-        # A noise is never found by one event: the percentile by which the runs are judged is told instead.
+        # A noise is never found by one event: the figure by which the runs are judged is told instead.
         parts = (_THE_MAXIMUM, left_out, _NEW_CAUSES) if left_out else (f"only {_THE_MAXIMUM}", _NEW_CAUSES)
         told_instead = " ".join(parts)
         shown = found.tail if found.tail is not None and not found.tail.one_event else None
@@ -652,7 +723,8 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
             return Text(told, "bold accent")
         return Text.assemble((f"{_in_time(other)}. {_NOT_THE_NOISE}", "bold bad"), (f" {_AFRESH} {told}", "text"))
     if told_instead:
-        return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {describe_effect(shown)}.")
+        told = describe_effect(shown) if shown.sort == "latency" else capital(describe_effect(shown))
+        return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {told}.")
     if relation == "hunted":
         return Text.assemble(
             (f"{_BESIDE_NOISE} {_none_moved(found)}", "bold accent"),
@@ -932,6 +1004,8 @@ def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:
         return " (may be chance: the blocks of one run differ as much)"
+    if effect.by_chance and not effect.few:
+        return " (may be chance)"
     return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
 
 

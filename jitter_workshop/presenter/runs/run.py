@@ -47,7 +47,7 @@ from jitter_workshop.presenter.text.lines import (
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
-from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.effect import judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -69,7 +69,7 @@ MEMORY_WORDS = {
     "near": "loads from near memory",
 }
 LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
-_LOOP = "only some tens of readings a second take longer. p99.9 is the time of a usual reading, and shows no stall"
+_WHY_STALLS = "shorter gaps, such as ticks, come so often that they decide each percentile"
 _HALF = 50.0
 """The percentile that half of all values exceed."""
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
@@ -105,10 +105,11 @@ def _length(request: MeasureRequest) -> str:
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
-def judging_percentile(
+def judging_figure(
     workload: str, tail: str, each_ns: int, per_second: float | None = None, *, from_due_time: bool = False
 ) -> str:
-    """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
+    """Say by which figure a run is judged, and why. ``tail``: the percentile by which the chapter judges, else the
+    workload's usual one (``stats.effect.tail_of``). ``each_ns``: the time from one message to the next, 0 for the
     usual time. ``per_second``: the number of messages that the run really makes in a second; None if it is not known.
     This number is smaller than the pace while a thread waits for its CPU. ``from_due_time``: True if the percentile is
     of latency from the due time, not of transit."""
@@ -118,7 +119,8 @@ def judging_percentile(
     if not kind.paced and tail != tail_of(workload):
         return f"p{tail}: {nice_number(100 - float(tail))} % of all {kind.counted} take longer"
     if not kind.paced:
-        return f"p{tail}, because the loop reads the clock many millions of times a second: {_LOOP}"
+        one = FIGURES[judged_by(workload)]
+        return f"{one.title} {one.unit}: {_WHY_STALLS}"
     each_ns = each_ns or kind.interval_ns
     # The pace of an earlier run says no more than two digits.
     beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
@@ -143,7 +145,7 @@ def about_to_measure(
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
     if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
-    None for the workload's usual one. ``per_second``: the expected number of messages a second; None if it is not
+    None for the workload's usual figure. ``per_second``: the expected number of messages a second; None if it is not
     known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit.
     """
     cpus = (
@@ -155,7 +157,7 @@ def about_to_measure(
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
     tail, each_ns = tail_of(request.workload, asked), interval_ns(request)
-    judged = judging_percentile(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
+    judged = judging_figure(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
     noise = f"{clean(request.noise, WORD)}: {describe_noise(request, company)}" if request.noise else "none"
     lines = [small_title("THIS RUN")]
     for name, value in (
@@ -186,9 +188,10 @@ def arrival_words(request: MeasureRequest) -> str:
     )
 
 
-def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
+def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int, *, workload: str = "") -> Lines:
     """Return a bar, the time left, and the newest block's figures. If the run has to wait before it begins, return the
-    reason ``waiting``."""
+    reason ``waiting``. ``workload``: the run's workload; a block of ``spin`` shows its longest value and its stalls
+    alone, because its percentiles are those of usual readings."""
     if stopping:
         return [Text("Stopping…", "accent")]
     if waiting:
@@ -199,25 +202,26 @@ def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width
     left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
     room = max(width - max(len(count) + len(left), 32), 10)
     told = [progress_bar(now.done, now.total, room).append(count, "text").append(left, "dim")]
-    told.append(Text(_block_told(now, width), "dim"))
+    told.append(Text(_block_told(now, width, with_percentiles=workload != "spin"), "dim"))
     if now.block.temperature_celsius is not None:
         told.append(Text(now_told(now.block)[:width], "dim"))
     return told
 
 
-def _block_told(now: Progress, width: int) -> str:
+def _block_told(now: Progress, width: int, *, with_percentiles: bool = True) -> str:
     """Return the newest block in one line. If the line is too short for all figures, leave out p99 first, then p50,
-    then p99.9.
+    then p99.9. ``with_percentiles``: False to leave out all three.
     """
     block, over = now.block, f"over {nice_ns(now.threshold_ns)}"
-    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
+    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999} if with_percentiles else {}
+    times["worst"] = block.max
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{many(block.stalls, 'stall')} {over}"
     mark = f"{clean(now.curve.origin, WORD)} " if now.curve.origin else ""
     lead = f"{mark}block{_BY_TRANSIT if now.due is not None else ''}: " if width >= _WITH_LEAD else mark
-    for name in ("p99", "p50", "p99.9"):
+    for name in ("p99", "p50", "p99.9") if with_percentiles else ():
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
             del parts[name]
     return lead + " · ".join([*parts.values(), stalls])

@@ -386,7 +386,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         running = self._page.run
         if running is None:
             return ()
-        return run_progress_lines(running.progress, running.waiting, running.stopping, width)
+        workload = running.request.workload
+        return run_progress_lines(running.progress, running.waiting, running.stopping, width, workload=workload)
 
     def _data(self, width: int) -> Iterable[Text]:
         """Return the step's figures; on a narrow screen the step's page is above them."""

@@ -146,7 +146,7 @@ class ChapterPage:
 
     @property
     def asked(self) -> str | None:
-        """Return the percentile by which the chapter judges its runs; None for the workload's usual percentile."""
+        """Return the percentile by which the chapter judges its runs; None for the workload's usual figure."""
         return self.walk.chapter.judged_percentile
 
     # -- curves ----------------------------------------------------------------------------------------------------

@@ -45,13 +45,22 @@ from jitter_workshop.presenter.runs import causes, curves, effect
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
-from jitter_workshop.presenter.runs.run import about_to_measure, judging_percentile
+from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import MOVED, count_effects, effect_on, readings_apart, tail_of, unlike
-from jitter_workshop.stats.figures import KnownRun, figure_with_id
+from jitter_workshop.stats.effect import (
+    MOVED,
+    count_effects,
+    effect_on,
+    judge_of,
+    judged_effect,
+    readings_apart,
+    tail_of,
+    unlike,
+)
+from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
@@ -1266,7 +1275,8 @@ class Compare(Step):
         if both is None or not all(seen.run.id in shown for seen in both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         before, after = (0, 1) if recorded else (shown[seen.run.id] for seen in both)
-        asked = tail_of(both[0].run.workload, self.page.asked)
+        judge = judge_of(self.page.asked, *both)
+        level_ns = least_length_ns(judge)
         found, relation = self._distance, self._relation
         if found is None or relation == "unsteady" or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
@@ -1279,12 +1289,14 @@ class Compare(Step):
         judged = relation == "changed" and not effect.noises_differ(both)
         between = (before, after) if judged and not quiet else None
         loud = found.factor >= MOVED and not quiet and not found.doubtful
-        gap = Gap(float(asked), before, after, told, loud=loud)
-        return Drawing(marks, between, gap, bright=None)
+        gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
+        # Of few stalls, a factor in the chart would say more than the result does.
+        few = level_ns is not None and found.doubtful
+        return Drawing(marks, between, None if few else gap, bright=None)
 
     @property
     def _judged(self) -> str:
-        """Return a sentence on the percentile by which the runs are judged; "" if they have no percentiles, because an
+        """Return a sentence on the figure by which the runs are judged; "" if they have no latencies, because an
         emulated machine made them."""
         both = self._both
         if both is None or both[0].emulated:
@@ -1293,18 +1305,20 @@ class Compare(Step):
         made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
         rate = made.count / run.duration_s if made is not None and run.duration_s > 0 else None
         due = self.walk.runs.from_due_time
-        return f"Runs are judged by {judging_percentile(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
+        return f"Runs are judged by {judging_figure(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
 
     @property
     def _distance(self) -> Effect | None:
-        """Return the difference between the two runs at the percentile that the chart marks. Return None if a run is
-        missing. Also return None in a chapter that judges by the due time: both runs have only a curve of transit. If a
-        run sent few of its planned messages, the difference is the one with the waits.
+        """Return the difference between the two runs in the figure by which they are judged, which the chart marks.
+        Return None if a run is missing. Also return None in a chapter that judges by the due time: both runs have only
+        a curve of transit. If a run sent few of its planned messages, the difference is the one with the waits.
         """
         both = self._both
         if both is None or self.walk.runs.from_due_time:
             return None
-        return effect_on(tail_of(both[0].run.workload, self.page.asked), *both)
+        judge = judge_of(self.page.asked, *both)
+        stalls = least_length_ns(judge) is not None
+        return judged_effect(*both, self.page.asked) if stalls else effect_on(judge, *both)
 
     def below_chart(self, width: int) -> Lines | None:
         rehearsed = self.walk.host.rehearsed

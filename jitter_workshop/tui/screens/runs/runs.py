@@ -75,7 +75,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._roles: dict[str, CurveRole] = {}
         """Run id → the role of the run's curve in its chapter."""
         self._judged: dict[str, str] = {}
-        """Run id → the percentile by which the run is judged."""
+        """Run id → the percentile that its charts mark, which is bold."""
         self._with_waits: set[str] = set()
         """The ids of the runs whose figures have the waits, as their results."""
 
@@ -204,7 +204,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if not self._runs:
             yield Text(NO_RUN, "dim")
             return
-        # Runs of one workload are judged by one percentile; each further percentile has a column of its own.
+        # The charts of one workload mark one percentile; each further percentile has a column of its own.
         tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
         rest = width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN)
         name_width = max(rest, len("RUN") if self.huge else _LEAST_NAME)
