@@ -96,7 +96,9 @@ def test_few_messages_are_a_reason_and_are_told_once() -> None:
     )
     told = written(effect.result_of_two_runs(effects_of_change(*pair), pair, "alike", 300).lines)
     assert told.count("planned messages") == 1
-    assert told.startswith("Not comparable: in the second run, only 46 % of the planned messages were sent. Measure ")
+    assert told.startswith(
+        "Not comparable: in the second run, only 46 % of the planned messages were sent and a thread "
+    )
     assert "luck" not in told.lower()
     assert compare_runs(pair[0].run, pair[1].run).reason is not None
     # The other run's share is told if it is small, too; a similar one can be compared with the waits.

@@ -764,6 +764,9 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
     # A proof's verdict stays, and so does the sentence if no figure is left to be told.
     proven = effect.result_of_two_runs(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
     assert written(proven.caveats) == "p90 is lower.\n"
+    # Runs that show nothing of the change are not said to be unproven; what an unfinished proof found stays.
+    for known, kept in ((f"{effect.NOT_PROVEN}.", ""), ("Not proven: only 5 rounds.", "Not proven: only 5 rounds.\n")):
+        assert written(effect.result_of_two_runs(found, both, "strayed", 200, proof=known).caveats) == kept
     without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=(), differences=())
     assert (
         written(effect.result_of_two_runs(without, both, "strayed", 200).lines)

@@ -55,6 +55,8 @@ def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] 
     if counted is not None and _larger(_values(counted, before, after)) == which:
         here, there_told = (counted.shown(counted.of(seen)) for seen in (runs[which], runs[1 - which]))
         parts += [f"{counted.title}: {here} a second ({there_told} {other})", *_work_told(runs[which])]
+    if few is not None and len(parts) == 1:
+        parts.append("a thread was stopped for long")
     told = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     labels = tuple(one.label for one in found)
     return KnownReason(f"in the {RUNS[which]} run, {told}", which, few=few is not None, causes=labels)

@@ -448,7 +448,9 @@ def _compared(
     few = [warned] if warned and (reason is None or not reason.few) else []
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation, key))
-        known = [proof if isinstance(proof, Text) else Text(proof, "text")] if proof and relation == "strayed" else []
+        known = [proof] if isinstance(proof, Text) and relation == "strayed" else []
+        if isinstance(proof, str) and proof and relation == "strayed" and not proof.startswith(NOT_PROVEN):
+            known = [Text(proof, "text")]
         quiet = [Text(others, "text")] if others and (reason is None or not reason.causes) else []
         below = [Text(smaller, "text")] if smaller else []
         if asks:
