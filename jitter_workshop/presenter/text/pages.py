@@ -30,7 +30,8 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     Every page but the last has exactly ``rows`` lines. Lines that are marked by :func:`kept_together` are on one page
     if they fit there: blank lines fill the page before them. If only a few lines would be left for the last page, blank
     lines of the text are left out to save this page. A pane cannot scroll further than to its last line. If a drawing
-    would then be cut at the top of the last page, blank lines are added at the end.
+    would then be cut at the top of the last page, so many blank lines are added at the end that the page begins below
+    the drawing.
     """
     if rows < 1 or len(lines) <= rows:
         return list(lines), 0
@@ -42,7 +43,10 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
             if len(tighter) <= len(made) - over:
                 made, over = tighter, len(tighter) % rows
                 break
-    end = rows - over if over and len(made) > rows and made[-rows].joined else 0
+    top = following = len(made) - rows
+    while 0 < following < len(made) and made[following].joined:
+        following += 1
+    end = following - top
     return [*made, *(Text() for _ in range(end))], end
 
 
