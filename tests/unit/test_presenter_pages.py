@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.lines import Lines, small_title
 from jitter_workshop.presenter.text.pages import in_pages, kept_together
 from jitter_workshop.presenter.text.styled import Text
 
@@ -57,6 +57,11 @@ def test_a_drawing_begins_the_next_page() -> None:
     assert plain(made)[8] == "d0"
     assert end == 2, "else the last page would begin inside the drawing"
     assert plain(made)[-8:] == [*(f"u{n}" for n in range(6)), "", ""]
+
+
+def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
+    lines = [*text(7), small_title("A TITLE"), *text(5, "u")]
+    assert plain(in_pages(lines, 8)[0]) == [*plain(text(7)), "", "A TITLE", *plain(text(5, "u"))]
 
 
 def test_one_or_two_lines_get_no_page_if_blank_lines_can_go() -> None:

@@ -176,9 +176,18 @@ def cpus_in_short(text: str) -> str:
     return re.sub(_CPU_LIST, shortened, text) if text.count(",") >= 7 else text
 
 
+_TITLE = "bold dim"
+"""The style of a small title."""
+
+
 def small_title(text: str) -> Text:
     """Return a small title."""
-    return Text(text, "bold dim")
+    return Text(text, _TITLE)
+
+
+def is_title(line: Text) -> bool:
+    """Return True if a line is a small title."""
+    return line.style == _TITLE and bool(line.plain)
 
 
 def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None, style: str = "") -> Lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.lines import Lines, is_title
 from jitter_workshop.presenter.text.styled import Text
 
 _FEW = 2
@@ -28,10 +28,10 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     that were added at the end.
 
     Every page but the last has exactly ``rows`` lines. Lines that are marked by :func:`kept_together` are on one page
-    if they fit there: blank lines fill the page before them. If only a few lines would be left for the last page, blank
-    lines of the text are left out to save this page. A pane cannot scroll further than to its last line. If a drawing
-    would then be cut at the top of the last page, so many blank lines are added at the end that the page begins below
-    the drawing.
+    if they fit there, and so are a title and the line below it: blank lines fill the page before them. If only a few
+    lines would be left for the last page, blank lines of the text are left out to save this page. A pane cannot scroll
+    further than to its last line. If a drawing would then be cut at the top of the last page, so many blank lines are
+    added at the end that the page begins below the drawing.
     """
     if rows < 1 or len(lines) <= rows:
         return list(lines), 0
@@ -54,7 +54,7 @@ def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
     """Yield the lines in groups that should stay on one page."""
     block: Lines = []
     for line in lines:
-        if block and not line.joined:
+        if block and not (line.joined or is_title(block[-1])):
             yield block
             block = []
         block.append(line)
