@@ -212,3 +212,18 @@ class Pane(VerticalScroll, can_focus=False):
         on the screen.
         """
         return self.scroll_offset.y + self.scrollable_content_region.height if self.region.area else 0
+
+    @property
+    def count_of_text(self) -> int:
+        """Return the number of lines that are not blank. It does not depend on the pages."""
+        return self._count_of_text(None)
+
+    @property
+    def read_to(self) -> int:
+        """Return the number of lines that are not blank, from the text's first line to the last visible line. Return 0
+        if the pane is not on the screen."""
+        return self._count_of_text(self.seen_to)
+
+    def _count_of_text(self, rows: int | None) -> int:
+        lines = [line for one in self.query_children(Sheet) for line in one.lines(one.content_size.width)]
+        return sum(1 for line in lines[:rows] if line.plain.strip())

@@ -487,8 +487,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return pane.id, self._page.table
 
     def _seen_to(self, pane: Pane) -> int:
-        """Return how many lines of a pane, counted from its first line, were seen at this visit of the step."""
-        return max(self._seen.get(self._part(pane), 0), pane.seen_to)
+        """Return how many lines of a pane that are not blank were seen at this visit of the step."""
+        return max(self._seen.get(self._part(pane), 0), pane.read_to)
 
     def _more_below(self) -> bool:
         """Return True if the pane that the keys scroll has lines below the visible ones."""
@@ -502,7 +502,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.now.hunt.to_name or self.now.hunt.to_cure:
             return None
         panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
-        return next((one for one in panes if one.more_below and self._seen_to(one) < one.text_height), None)
+        return next((one for one in panes if one.more_below and self._seen_to(one) < one.count_of_text), None)
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""
