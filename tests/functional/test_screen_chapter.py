@@ -101,9 +101,12 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
-        await pilot.press("n", "enter")
+        await pilot.press("n")
         screen = chapter_of(app)
+        assert screen.query_one(KeyBar).shown[0] == ("chapter.enter", "keep guess?")
+        await pilot.press("enter")
         assert "Enter again takes it as your guess" in text_of(app)
+        assert screen.query_one(KeyBar).shown[0] == ("chapter.enter", "keep guess")
         assert screen.walk.progress.prediction is None
         await pilot.press("h")
         assert screen.walk.chapter.hints[0][:40] in " ".join(text_of(app).split())

@@ -650,8 +650,11 @@ class Predict(Step):
     def enter_key(self) -> EnterKey:
         if self.reading_first:
             return EnterKey("to the chart" if self.page.marking else "to the question")
-        guesses = not self.page.lock_reason and (self.page.marking or self.choice != _NO_CHOICE)
-        return EnterKey("keep guess" if guesses else self._going_on, acts=self._open)
+        if not self._open:
+            return EnterKey(self._going_on)
+        label = "keep guess" if self.page.marking or self.choice != _NO_CHOICE else "no guess"
+        # Until the learner has chosen, the first Enter only asks.
+        return EnterKey(label if self._chosen else f"{label}?", acts=True)
 
     def pressed_enter(self) -> Work:
         task = self.walk.chapter.prediction
