@@ -183,7 +183,7 @@ def test_the_space_between_two_curves_is_filled_below_all_lines() -> None:
     root = ElementTree.fromstring(render_svg([before, after], between=(0, 1)))
     classes = [e.get("class", "") for e in root]
     areas = [n for n, name in enumerate(classes) if name.startswith("area")]
-    assert [classes[n] for n in areas] == ["area worse", "area better"]
+    assert [classes[n] for n in areas] == ["area worse", "area better", "area better", "area worse"], "with a key"
     assert max(areas) < min(n for n, name in enumerate(classes) if name in ("grid", "axis") or name.startswith("line"))
     assert "area" not in "".join(e.get("class", "") for e in ElementTree.fromstring(render_svg([before, after])))
     for palette in (PALETTES["light"], PALETTES["dark"]):

@@ -43,6 +43,8 @@ _AXIS_ROOM = 64
 _LEGEND_LINE = 26
 _NAME_AT = _LEFT + 42
 _COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
+_KEY_PX = 120
+"""The distance of two entries of the key of filled areas."""
 _NAME_ROOM = 570 - _NAME_AT
 _BETWEEN_PX = 6
 """The least distance in pixels between two labels of an axis."""
@@ -143,7 +145,8 @@ _OUTLINES: tuple[tuple[Point, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Hold a filled area: the space between the curves before and after a change. All lines are drawn over it."""
+    """Hold a filled area: the space between the curves before and after a change, or a sample of it in the key. All
+    lines are drawn over it."""
 
     outline: tuple[Point, ...]
     better: bool
@@ -190,7 +193,7 @@ def picture(
 
     ``view``: the axes, and one path for each curve; with None, the chart shows latency by percentile. ``between``: the
     indices of the curves before and after a change. The chart fills the space between these two curves if its y axis
-    shows a time or a share.
+    shows a time or a share, and has a key for the fillings.
     """
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
@@ -201,7 +204,8 @@ def picture(
     described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, MESSAGE)}"
     shapes: list[DrawnShape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
     if between is not None and view.y in ("time", "share"):
-        shapes += _areas(plot, *between)
+        areas = _areas(plot, *between)
+        shapes += [*areas, *_key_of_areas(areas, bottom + _AXIS_ROOM)]
     shapes += _axes(plot, bottom)
     for number, (curve, one) in enumerate(zip(curves, series, strict=True)):
         shapes += _curve(plot, number, curve, one)
@@ -389,7 +393,20 @@ def _x_labels(plot: _Plot, y: float) -> list[DrawnShape]:
     return found[::-1]
 
 
-def _areas(plot: _Plot, before: int, after: int) -> list[DrawnShape]:
+def _key_of_areas(areas: Sequence[Area], top: int) -> list[DrawnShape]:
+    """Return the key of filled areas, for the row of the legend's heads: a sample and a word for each kind of area.
+    ``top``: the upper edge of the legend in pixels."""
+    shapes: list[DrawnShape] = []
+    x = _LEFT
+    for better in sorted({one.better for one in areas}, reverse=True):
+        corners = ((x, top + 4), (x + 30, top + 4), (x + 30, top + 18), (x, top + 18))
+        word = "better" if better else "worse"
+        shapes += [Area(corners, better), Words(x + _NAME_AT - _LEFT, top + 16, word, "dim")]
+        x += _KEY_PX
+    return shapes
+
+
+def _areas(plot: _Plot, before: int, after: int) -> list[Area]:
     found = pieces(plot.view.paths[before], plot.view.paths[after])
     return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
 
