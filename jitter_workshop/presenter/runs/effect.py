@@ -711,6 +711,12 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         shown = stalls or shown
     if shown is None:
         return Text(_LEFT_OUT[found.left_out], "text")
+    rose = any(e.direction == "worse" and e.factor >= MOVED for e in found.differences)
+    if relation == "hunted" and judge is not None and judge.sort == "stalls" and not rose and not found.left_out:
+        told = f"{_BESIDE_NOISE} no figure rose by a factor of 2: {describe_effect(judge)}{_doubt(judge)}."
+        if (other := another_task(found)) is None:
+            return Text(told, "bold accent")
+        return Text.assemble((f"{_in_time(other)}. {_NOT_THE_NOISE}", "bold bad"), (f" {_AFRESH} {told}", "text"))
     told_instead, left_out = "", _LEFT_OUT[found.left_out]
     if relation == "hunted" and shown.one_event and shown.factor >= MOVED:
         # A noise is never found by one event: the figure by which the runs are judged is told instead.
