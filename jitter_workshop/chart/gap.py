@@ -98,12 +98,12 @@ def _put_level(
         if column in ends and cells[row][column][0] in SIGNS:
             continue
         cells[row][column] = (ends.get(column, "─"), style + Style(bgcolor=cells[row][column][1].bgcolor))
-    beside = [r for r in (row - 1, row + 1) if 0 <= r < frame.rows]
+    near = [r for step in (1, 2, 3) for r in (row - step, row + step) if 0 <= r < frame.rows]
 
     def places(size: int) -> list[tuple[int, int]]:
-        middle = (left + right - size) // 2
         level = [(row, right + 1), (row, left - size)]
-        return [*((r, max(0, min(middle, frame.columns - size))) for r in beside), *level]
+        starts = [max(0, min(at, frame.columns - size)) for at in ((left + right - size) // 2, left - size, right + 1)]
+        return [*level, *((r, at) for r in near for at in starts)]
 
     _put_label(frame, cells, gap, style, places)
     return True

@@ -901,7 +901,7 @@ def test_beside_a_hidden_noise_the_stalls_that_judge_come_before_a_larger_rise()
     assert told == "Beside the noise: stalls of 100 µs and more: 9 → 300 a second, 33 times more.\n"
 
 
-def test_what_only_fell_beside_a_hidden_noise_is_not_told_as_its_work() -> None:
+def test_a_figure_that_fell_beside_a_hidden_noise_is_not_told_as_its_work() -> None:
     busy, noisy = loop(142, 5e8, 4_050_000), dataclasses.replace(loop(107, 1.6e8, 168_000), id="b", notes={HUNTED: "a"})
     told = said(between(busy, noisy), busy, noisy, relation="hunted", width=200)
     assert told == (
