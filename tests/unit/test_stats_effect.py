@@ -871,6 +871,14 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     assert written(effect.result_of_one_run(KnownRun(loop(0)), 100)) == (
         "Stalls of 100 µs and more: 0 a second (few stalls)\n"
     )
+    # A larger effect on longer stalls follows in a sentence of its own.
+    rates = StallRate(1_000_000, 100, 100.0, 8e7), StallRate(1_000_000, 0, 0.0, 0.0)
+    longer = [
+        dataclasses.replace(one, stalls=dataclasses.replace(one.stalls, rates=(*one.stalls.rates, rate)))
+        for one, rate in zip((many, dataclasses.replace(loop(20, 5e6, 20_300, 180_000), id="b")), rates, strict=True)
+    ]
+    told = " ".join(said(between(*longer), *longer, width=200).split())
+    assert "163 → 20 a second, 8.2 times fewer. Stalls of 1 ms and more moved most: none in the second run." in told
     # A chapter that names a percentile is judged by it.
     assert written(effect.result_of_one_run(both[0], 100, asked="50")).startswith("p50 is ")
     # A run that does not have its stalls is judged by its percentile.

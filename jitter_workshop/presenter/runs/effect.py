@@ -542,7 +542,8 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     style = f"bold {role}" if loudest(found, runs) is first else "text"
     line = Text.assemble((f"{looks}{describe_effect(first)}{_doubt(first)}.", style))
     if first is not lead:
-        line.append(f" {lead.name} moved most: {times_told(lead.factor)} times {lead.how}.", "text")
+        name = capital(lead.name) if lead.sort == "stalls" else lead.name
+        line.append(f" {name} moved most: {_none(lead) or f'{times_told(lead.factor)} times {lead.how}'}.", "text")
     elif (tail := found.tail) is not None and tail.name != first.name and not by_the_due_time(first):
         line.append(f" {_judged_by(tail)}", "text")
     if by_the_due_time(first) and (transit := _blind_transit(runs)):
