@@ -270,7 +270,9 @@ class WorkshopScreen(KeyedScreen):
             self.refresh_keys()
 
     def refresh_keys(self) -> None:
-        """Show the present keys in the footer."""
+        """Show the present keys in the footer. Do nothing if the screen is being closed, and has no footer any more."""
+        if not self.query(KeyBar):
+            return
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
