@@ -21,7 +21,7 @@ from jitter_workshop.model.text import SENTENCE, WORD, clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import disturbance_sentence
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, mounting, stall_report_lines
-from jitter_workshop.presenter.runs.effect import rate_so_far, value_so_far
+from jitter_workshop.presenter.runs.one_run import rate_so_far, value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
 from jitter_workshop.stats.effect import judged_by

@@ -25,7 +25,7 @@ from jitter_workshop.presenter.course import masks
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
-from jitter_workshop.presenter.runs import curves, effect
+from jitter_workshop.presenter.runs import curves, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -238,7 +238,7 @@ class PlainMeasuredStep(PlainStep):
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter, the run is: {there}.{known}")
             if seen is not None:
-                talk.say("", *effect.result_of_one_run(seen, talk.width, walk.runs.shows, self._asked))
+                talk.say("", *one_run.result_of_one_run(seen, talk.width, walk.runs.shows, self._asked))
             self.page.tell_counted(step)
             self.page.tell_outcome_of(step)
             talk.say("")
@@ -298,7 +298,7 @@ class PlainMeasuredStep(PlainStep):
         talk.table(curves)
         if (run := walk.runs.run_in(self.name)) is not None:
             key = "m" if walk.measuring.can_repeat(self.name) else ""
-            told = effect.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked, key)
+            told = one_run.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked, key)
             talk.say("", *told)
             if rates := chapter_view.gap_rates(walk, self.name, talk.width):
                 talk.say("", *rates)
@@ -475,12 +475,12 @@ class PlainCompare(PlainStep):
                 talk.tell(why)
                 talk.say("")
             found = count_effects(*seen, walk.runs.shows, walk.runs.guessed_figures)
-            causes = effect.causes_with_row(
+            causes = effect_table.causes_with_row(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
             )
-            origin = effect.origin_of(seen[0])
+            origin = one_run.origin_of(seen[0])
             undecided = proving.newest_proof_is_undecided(self.workshop, walk)
-            told = effect.two_run_table(
+            told = effect_table.two_run_table(
                 found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen
             )
             if core := chapter_view.core(walk, talk.width):
@@ -534,8 +534,8 @@ class PlainCompare(PlainStep):
             found = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
             relation: Relation = "alike" if walk.runs.repeats else "changed"
             talk.say("", *effect.result_of_two_runs(effects, both, relation, talk.width).lines)
-            causes = effect.causes_with_row(effects.causes, named=effect.named_causes(effects))
-            talk.say("", *effect.two_run_table(found, talk.width, effect.origin_of(both[0]), relation, causes))
+            causes = effect_table.causes_with_row(effects.causes, named=effect.named_causes(effects))
+            talk.say("", *effect_table.two_run_table(found, talk.width, one_run.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction
         if walk.guess.outcome() is not None:

@@ -12,7 +12,7 @@ from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.course import keys_that_wait
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import effect_table
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
@@ -197,7 +197,7 @@ async def test_a_run_that_the_screen_made_is_asked_about() -> None:
 async def test_the_table_of_two_runs_has_the_cause_that_was_named(
     monkeypatch: pytest.MonkeyPatch, answered: bool
 ) -> None:
-    monkeypatch.setattr(effect, "_LEAST_ROW", 0.5)
+    monkeypatch.setattr(effect_table, "LEAST_ROW", 0.5)
     workshop = at_diagnose()
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")

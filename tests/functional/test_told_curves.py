@@ -16,7 +16,7 @@ from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.course.chapter import comparison, explain_page
-from jitter_workshop.presenter.runs.effect import result_of_one_run
+from jitter_workshop.presenter.runs.one_run import result_of_one_run
 from jitter_workshop.report import markdown
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
 from jitter_workshop.tui.screens.runs.runs import RunsScreen

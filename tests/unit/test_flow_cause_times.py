@@ -16,7 +16,7 @@ from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.presenter.course import diagnosis as words
-from jitter_workshop.presenter.runs import causes, effect
+from jitter_workshop.presenter.runs import causes, effect, effect_table
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
@@ -155,32 +155,33 @@ def test_an_unlisted_cause_of_a_recorded_run_took_at_most_as_long_as_the_smalles
     assert found[SHARED].at_most == (False, True)
     # Of the softirq it is not known in which run it took more, so it is left out; the moves are the chapter's figure.
     assert set(found) == {"task python", SHARED, "moves to another CPU"}
-    rows = [line.plain for line in effect.two_run_table((), 80, causes=list(found.values()))]
+    rows = [line.plain for line in effect_table.two_run_table((), 80, causes=list(found.values()))]
     assert next(row for row in rows if row.startswith(SHARED)).split()[-4:] == ["<2", "ms", ">55×", "less"]
     assert rows[-1].endswith("<2 ms"), "no factor: it may have risen or fallen"
 
 
 def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     found = times_of_causes(SHARING, PINNED, chapter("pinning"))
-    table = effect.two_run_table((), 80, causes=effect.causes_with_row(found))
+    table = effect_table.two_run_table((), 80, causes=effect_table.causes_with_row(found))
     assert table[0].plain.split() == ["TIME", "BY", "CAUSE,", "A", "SECOND", "before", "after"]
     assert [line.plain.split("  ")[0] for line in table[1:]] == [
         "task python", SHARED, "moves to another CPU",
     ]  # fmt: skip
     assert table[2].plain.endswith("107 ms       0  none after")
     assert [str(span.style) for line in table[1:] for span in line.spans] == ["bold", "bold"]
-    only = effect.two_run_table((), 80, causes=effect.causes_with_row(found), undecided=True)
+    only = effect_table.two_run_table((), 80, causes=effect_table.causes_with_row(found), undecided=True)
     assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, A SECOND"
     assert only[0].plain.split()[-2:] == ["first", "second"]
     assert only[2].plain.endswith("none in the second")
-    few = effect.causes_with_row(found, 2)
+    few = effect_table.causes_with_row(found, 2)
     assert [one.label for one in few] == ["task python", SHARED]
     many = [CauseTime(f"task {n}", (90.0 - n, 90.0 - n)) for n in range(8)]
-    assert [one.label for one in effect.causes_with_row([*many, CauseTime("own", (2.0, 0), treated=True)], 2)] == [
+    own = CauseTime("own", (2.0, 0), treated=True)
+    assert [one.label for one in effect_table.causes_with_row([*many, own], 2)] == [
         "task 0", "own",
     ]  # fmt: skip
     tiny = CauseTime("tiny", (1e3, 1e3)), CauseTime("task", (1e9, 1e9))
-    assert [one.label for one in effect.causes_with_row(tiny)] == ["task"]
+    assert [one.label for one in effect_table.causes_with_row(tiny)] == ["task"]
 
 
 def test_a_cause_below_one_percent_has_no_bar() -> None:
@@ -197,13 +198,13 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
     small = CauseTime(SHARED, (1e3, 2e3))
     found = Effects(None, None, None, causes=(*many, small))
     assert effect.named_causes(found, [f"{SHARED} (2 threads)", "task 9"]) == {SHARED}
-    assert SHARED not in [one.label for one in effect.causes_with_row(found.causes)]
+    assert SHARED not in [one.label for one in effect_table.causes_with_row(found.causes)]
     for most in (1, 2, 5, None):
-        rows = [one.label for one in effect.causes_with_row(found.causes, most, {SHARED})]
+        rows = [one.label for one in effect_table.causes_with_row(found.causes, most, {SHARED})]
         assert rows[-1] == SHARED
         assert rows[0] == "task 0", "the largest cause always has a row"
         assert most is None or len(rows) == max(most, 2)
-    both = effect.causes_with_row(found.causes, 1, {"task 3", "task 5"})
+    both = effect_table.causes_with_row(found.causes, 1, {"task 3", "task 5"})
     assert [one.label for one in both] == ["task 0", "task 3", "task 5"]
 
 
@@ -215,15 +216,15 @@ def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_is_named(
     assert [one.label for one in found.causes if one.own_load] == ["task python"]
     named = effect.named_causes(found, ["task bash"])
     assert named == {SHARED}, "the sentence names its largest cause alone"
-    shown = effect.causes_with_row(found.causes, 1, named)
+    shown = effect_table.causes_with_row(found.causes, 1, named)
     assert [one.label for one in shown] == ["task python", SHARED]
-    head, *rows = (line.plain for line in effect.two_run_table((), 78, causes=shown))
+    head, *rows = (line.plain for line in effect_table.two_run_table((), 78, causes=shown))
     assert head.endswith("after")
     assert [row.split("  ")[0] for row in rows] == ["task python (own load)", SHARED]
     other = [
         line.plain
-        for line in effect.two_run_table(
-            (), 78, causes=effect.causes_with_row(times_of_causes(SHARING, PINNED, chapter("pinning")))
+        for line in effect_table.two_run_table(
+            (), 78, causes=effect_table.causes_with_row(times_of_causes(SHARING, PINNED, chapter("pinning")))
         )
     ]
     assert not any("own load" in row for row in other)
@@ -236,7 +237,7 @@ def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -
     beyond = [CauseTime("task python", (stalled[0], stalled[1] + 1))]
     limit = [dataclasses.replace(beyond[0], at_most=(False, True))]
     for causes_, said in ((within, False), (beyond, True), (limit, False)):
-        rows = [line.plain for line in effect.two_run_table((), 78, causes=causes_, runs=runs)]
+        rows = [line.plain for line in effect_table.two_run_table((), 78, causes=causes_, runs=runs)]
         assert rows[-1].endswith("together.") is said
         assert ("Each cause is summed over the threads, so it can take more" in " ".join(rows)) is said
-    assert len(effect.two_run_table((), 78, causes=beyond)) == 2
+    assert len(effect_table.two_run_table((), 78, causes=beyond)) == 2

@@ -40,7 +40,7 @@ from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis as words
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import effect, effect_table, one_run
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.diagnosis_words import acts_on
@@ -134,7 +134,7 @@ def test_any_part_of_the_file_may_be_anything(path: tuple[Any, ...], value: Any)
     for entry in found.values():
         seen = entry.known("measure")
         assert seen is not None
-        told = plain(effect.result_of_one_run(seen, 80))
+        told = plain(one_run.result_of_one_run(seen, 80))
         assert told.startswith("recorded: ") or emulated or "p99.9999" in path
         assert not (emulated and told), "without a chapter's figure nothing of an emulated run is told"
         assert entry.runs["measure"].seen is None or words.diagnosis_page(entry.runs["measure"].seen, 0, None, 80)
@@ -186,7 +186,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     result = plain(of_recorded(walk, 80))
     assert result.startswith("recorded: What changed: the thread preempted: 73.4 → 3.7 a second")
     assert "Task unbound (and 2 smaller ones) took" in result
-    assert "RECORDED COUNTS" in plain(effect.two_run_table(counts, 80, effect.origin_of(both[0])))
+    assert "RECORDED COUNTS" in plain(effect_table.two_run_table(counts, 80, one_run.origin_of(both[0])))
 
 
 def test_question_plan_and_comparison_follow_the_settings_of_the_first_recorded_run(workshop: FakeWorkshop) -> None:
@@ -241,7 +241,7 @@ def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(work
     counts = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
     assert [one.name for one in counts[:2]] == ["fastest block ÷ slowest block", "frequency of the hot CPU"]
     causes = walk.comparison.recorded_effects().causes
-    told = plain(effect.two_run_table(counts, 80, effect.origin_of(both[0]), "alike", causes))
+    told = plain(effect_table.two_run_table(counts, 80, one_run.origin_of(both[0]), "alike", causes))
     assert told.index("fastest block") < told.index("TIME BY CAUSE, A SECOND") < told.index("COUNTS, A SECOND")
     assert told.startswith("RECORDED THE CHAPTER'S FIGURES")
     assert workshop.walk("isolation").runs.guessed_figures == ()
@@ -304,14 +304,14 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     assert both is not None
     assert shows is not None
     for step, seen in zip(("measure", "again"), both, strict=True):
-        told = plain(effect.result_of_one_run(seen, 100, shows))
+        told = plain(one_run.result_of_one_run(seen, 100, shows))
         assert told.startswith(f"recorded, emulated: {figure_with_id(shows.figure).title}: ")
         assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(of_recorded(walk, 100))
     assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No latency figure" not in told, "its times mean nothing"
     found = count_effects(*both, shows)
-    told = [line.plain for line in effect.two_run_table(found, 100, effect.origin_of(both[0]))]
+    told = [line.plain for line in effect_table.two_run_table(found, 100, one_run.origin_of(both[0]))]
     heads = [line for line in told if "COUNTS, A SECOND" in line or "THE CHAPTER'S FIGURE" in line]
     assert heads
     assert all(head.startswith("RECORDED, EMULATED ") for head in heads)

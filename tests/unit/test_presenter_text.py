@@ -18,7 +18,7 @@ from jitter_workshop.model.run import Block, Progress, StallRate
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
-from jitter_workshop.presenter.runs.effect import headline_so_far, unfinished_line
+from jitter_workshop.presenter.runs.one_run import headline_so_far, unfinished_line
 from jitter_workshop.presenter.runs.run import run_progress_lines
 from jitter_workshop.presenter.text.lines import bar_of_value, table_lines, wrap
 from jitter_workshop.presenter.text.prose import prose

@@ -20,7 +20,7 @@ from jitter_workshop.model.evidence import (
     Residence,
 )
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import disturbances, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.omission import warning
 from jitter_workshop.presenter.text.lines import Lines, written
 from jitter_workshop.presenter.text.styled import Text
@@ -138,12 +138,12 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         pair = beside(first, before), beside(second, after)
         found = between(*pair)
         known = tuple(map(KnownRun, pair))
-        assert effect.busier_after(found, known) is doubtful
+        assert disturbances.busier_after(found, known) is doubtful
         assert said(found, *pair).startswith("Perhaps worse: " if doubtful else "Looks worse: ")
         assert effect.large_figure(found, runs=known) == (("", "") if doubtful else ("21×", "bad"))
         # The other way round it is a gain, and the load may be what the change keeps away.
         back = between(pair[1], pair[0])
-        assert not effect.busier_after(back, known[::-1])
+        assert not disturbances.busier_after(back, known[::-1])
         assert said(back, pair[1], pair[0]).startswith("Looks better: ")
 
 
@@ -406,7 +406,7 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert effect.large_figure(found) == ("", "")
     alone = KnownRun(few(run(tail=90_000, worst=95_000)))
     assert effect.large_figure(alone) == ("~90 µs", "accent")
-    assert written(effect.result_of_one_run(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
+    assert written(one_run.result_of_one_run(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
     assert "may be chance" in said(found)
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
@@ -457,7 +457,7 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "Luck: nothing was changed." in said(none, relation="alike")
     assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.25." in said(none, relation="alike")
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
-    one = written(effect.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
+    one = written(one_run.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
     assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
@@ -678,25 +678,25 @@ def test_a_task_that_is_not_the_hidden_noise_is_told_before_the_figure_that_it_m
 def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() -> None:
     loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
     for load in loads:
-        said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
+        said = disturbances.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
         assert said == f"{load.name} used 3.7 % of one CPU's time during the run"
     # The processes of this workshop are never listed, so the name alone tells whose it is.
     for name, end in (("jitter-workshop", ANOTHER_WORKSHOP), ("accumulator", NOT_OURS), ("jitter", "")):
-        said = effect.disturbance_clause(
+        said = disturbances.disturbance_clause(
             KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(1, name, 1, 3.7),)))
         )
         assert said.startswith(f"{name}{end} used")
     long = ForeignLoad(1, "x" * 60, 1, 3.7)
-    said = effect.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
+    said = disturbances.disturbance_clause(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
     assert "x… used 3.7 %" in said
 
 
 def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
-    assert effect.disturbance_clause(seen) == "cc1 used 1.4 % of one CPU's time during the run"
+    assert disturbances.disturbance_clause(seen) == "cc1 used 1.4 % of one CPU's time during the run"
     of_two = KnownRun(dataclasses.replace(seen.run, host={"cpus_online": [0, 1]}))
-    assert effect.disturbance_clause(of_two) == "cc1 used 0.7 % of this host's CPU time during the run"
-    assert effect.disturbed_in_full(of_two).endswith(f"CPU time. {effect.UNCOUNTED}")
+    assert disturbances.disturbance_clause(of_two) == "cc1 used 0.7 % of this host's CPU time during the run"
+    assert disturbances.disturbed_in_full(of_two).endswith(f"CPU time. {disturbances.UNCOUNTED}")
     came = (("h", 220), ("unbound", 300), ("thief", 50), ("cc1", 9), ("cc1", 8), ("rare", 1))
     visitors = tuple(InterferingTask(1, "task", name, 1, ms * 1_000_000, 1) for name, ms in came)
     proof = QuietCpus((1,), 10**9, None, 0, 0, 0, "")
@@ -704,12 +704,12 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
         1, "r", "trace", 1_000, "mono", 0, 0, (), (), 10**9, residence=Residence((), visitors, (), (), (), proof)
     )
     assert (
-        effect.disturbance_clause(dataclasses.replace(seen, report=kept))
+        disturbances.disturbance_clause(dataclasses.replace(seen, report=kept))
         == "disturbed by h (22 % of our CPU), cc1 (1.7 %)"
     )
-    whole = effect.disturbed_in_full(dataclasses.replace(seen, report=kept))
+    whole = disturbances.disturbed_in_full(dataclasses.replace(seen, report=kept))
     assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
-    page = written(effect.result_of_one_run(dataclasses.replace(seen, report=kept), 100))
+    page = written(one_run.result_of_one_run(dataclasses.replace(seen, report=kept), 100))
     assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
     assert kept.residence is not None
@@ -717,7 +717,7 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     for visits, told in (((whole,), "50 %"), ((whole, dataclasses.replace(whole, cpu=2)), "100 %")):
         both = dataclasses.replace(kept.residence, visitors=visits, proof=dataclasses.replace(proof, cpus=(1, 2)))
         two = dataclasses.replace(seen, report=dataclasses.replace(kept, residence=both))
-        assert effect.disturbance_clause(two) == f"disturbed by h ({told} of our 2 CPUs)"
+        assert disturbances.disturbance_clause(two) == f"disturbed by h ({told} of our 2 CPUs)"
 
 
 def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> None:
@@ -742,7 +742,9 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
 @pytest.mark.parametrize(("percent", "told"), [(7.84, "7.8 %"), (99.4, "99 %"), (99.6, "100 %"), (180.2, "180 %")])
 def test_a_share_of_the_host_is_never_a_power_of_ten(percent: float, told: str) -> None:
     made = dataclasses.replace(run(), disturbed=(ForeignLoad(7, "stress", 1, percent),), host={"cpus_online": [0]})
-    assert effect.disturbance_clause(KnownRun(made)) == f"stress used {told} of this host's CPU time during the run"
+    assert (
+        disturbances.disturbance_clause(KnownRun(made)) == f"stress used {told} of this host's CPU time during the run"
+    )
 
 
 def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
@@ -863,12 +865,12 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     assert told.startswith("Looks better: stalls of 100 µs and more: 163 → 1 a second, 163 times fewer.\n")
     assert "99.9999" not in told
     assert effect.large_figure(found, runs=both) == ("163×", "good")
-    one = written(effect.result_of_one_run(both[0], 100))
+    one = written(one_run.result_of_one_run(both[0], 100))
     assert one == "Stalls of 100 µs and more: 163 a second, the longest 5.51 ms\n"
     assert effect.large_figure(both[0]) == ("163/s", "accent")
-    one = written(effect.result_of_one_run(both[1], 100))
+    one = written(one_run.result_of_one_run(both[1], 100))
     assert one == "Stalls of 100 µs and more: 1 a second (few stalls), the longest 180 µs\n"
-    assert written(effect.result_of_one_run(KnownRun(loop(0)), 100)) == (
+    assert written(one_run.result_of_one_run(KnownRun(loop(0)), 100)) == (
         "Stalls of 100 µs and more: 0 a second (few stalls)\n"
     )
     # A larger effect on longer stalls follows in a sentence of its own.
@@ -880,11 +882,11 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     told = " ".join(said(between(*longer), *longer, width=200).split())
     assert "163 → 20 a second, 8.2 times fewer. Stalls of 1 ms and more moved most: none in the second run." in told
     # A chapter that names a percentile is judged by it.
-    assert written(effect.result_of_one_run(both[0], 100, asked="50")).startswith("p50 is ")
+    assert written(one_run.result_of_one_run(both[0], 100, asked="50")).startswith("p50 is ")
     # A run that does not have its stalls is judged by its percentile.
     unknown = KnownRun(reader(4e7, 1e7, 18_600))
     assert judge_of(None, both[0], unknown) == "99.9999"
-    assert written(effect.result_of_one_run(unknown, 100)).startswith("p99.9999 is ")
+    assert written(one_run.result_of_one_run(unknown, 100)).startswith("p99.9999 is ")
 
 
 @pytest.mark.parametrize(
@@ -929,17 +931,17 @@ def few_were_sent(made: Run, each_ns: float = 30e6) -> Run:
 
 def test_a_run_that_sent_few_of_its_messages_has_the_waits_and_a_warning() -> None:
     seen = KnownRun(few_were_sent(run()))
-    told = effect.result_of_one_run(seen, 400)
+    told = one_run.result_of_one_run(seen, 400)
     assert told[0].plain.startswith("p99.9 with the waits is 120 ms. Only 10 % of the planned messages were sent: ")
     assert told[0].plain.count("p99.9") == 1
     assert effect.large_figure(seen) == ("120 ms", "accent")
     unknown = KnownRun(dataclasses.replace(seen.run, histograms=stalled(run(), 30, 30e6, 5_000).histograms))
-    assert effect.result_of_one_run(unknown, 400)[0].plain.startswith(f"{warning((unknown,)).plain} p99.9 is ")
+    assert one_run.result_of_one_run(unknown, 400)[0].plain.startswith(f"{warning((unknown,)).plain} p99.9 is ")
     value, role = effect.large_figure(unknown)
     assert value.endswith(" ?")
     assert role == "dim"
     # A run that was never stopped for long is only slow.
-    assert "planned" not in written(effect.result_of_one_run(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
+    assert "planned" not in written(one_run.result_of_one_run(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
 
 
 def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -> None:
@@ -1045,15 +1047,15 @@ def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time(
     shows, made = Shows("intended-99", 3.0), run(tail=3_000)
     due = madeup.make_run([[50_000_000] * 10_000], block_s=1.0, name=INTENDED)[0].histograms
     seen = KnownRun(dataclasses.replace(made, histograms={**made.histograms, **due}))
-    assert written(effect.result_of_one_run(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
+    assert written(one_run.result_of_one_run(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
     assert effect.large_figure(seen, "99", from_due_time=True) == ("50 ms", "accent")
     # A run without this figure has no other one in its place.
-    assert effect.result_of_one_run(KnownRun(made), 100, shows, "99") == []
+    assert one_run.result_of_one_run(KnownRun(made), 100, shows, "99") == []
     assert effect.large_figure(KnownRun(made), "99", from_due_time=True) == ("", "")
     # This percentile counts the waits that a curve of transit leaves out.
     few = KnownRun(dataclasses.replace(few_were_sent(run()), notes={}))
     assert few.run.histograms[INTENDED].percentiles["99"] is not None
-    assert "without these waits" not in written(effect.result_of_one_run(few, 400, shows, "99"))
+    assert "without these waits" not in written(one_run.result_of_one_run(few, 400, shows, "99"))
 
 
 def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
@@ -1062,7 +1064,7 @@ def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     assert said(found, before, after).startswith("What differs: p90: 200 ns → 4.2 µs")
     assert effect.large_figure(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
-    (row,) = effect.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]
+    (row,) = effect_table.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]
     assert row.plain.endswith("12× fewer")
     assert [str(span.style) for span in row.spans] == ["bold"]
 
@@ -1070,18 +1072,18 @@ def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
 def test_a_latency_that_a_chapter_is_about_is_no_count() -> None:
     latency = Effect("p99 from the due time", ("53.1 ms", "4.41 ms"), 12.0, "better", "shorter")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
-    told = [line.plain.split("  ")[0].strip() for line in effect.two_run_table([latency, stalls], 80)]
+    told = [line.plain.split("  ")[0].strip() for line in effect_table.two_run_table([latency, stalls], 80)]
     assert told == ["THE CHAPTER'S FIGURE", latency.name, "COUNTS, A SECOND", stalls.name]
-    assert "before" in effect.two_run_table([latency], 80)[0].plain
-    assert effect.two_run_table([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
+    assert "before" in effect_table.two_run_table([latency], 80)[0].plain
+    assert effect_table.two_run_table([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
 
 
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
-    assert effect.two_run_table(found, 80, relation="alike")[0].plain.split() == [
+    assert effect_table.two_run_table(found, 80, relation="alike")[0].plain.split() == [
         "COUNTS,", "A", "SECOND", "first", "second",
     ]  # fmt: skip
-    assert effect.two_run_table(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
+    assert effect_table.two_run_table(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
 
 
 def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_largest() -> None:
@@ -1112,15 +1114,17 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
     cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")
     luck: list[Relation] = ["alike", "hunted", "unsteady"]
     for relation in luck:
-        assert not effect.two_run_table([fewer], 80, relation=relation)[1].spans
-    stalls, preempted = effect.two_run_table([fewer, cause], 80)[1:]
+        assert not effect_table.two_run_table([fewer], 80, relation=relation)[1].spans
+    stalls, preempted = effect_table.two_run_table([fewer, cause], 80)[1:]
     assert stalls.plain.endswith("12× fewer, better")
     assert preempted.plain.endswith("none after")
     assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "bold"]
-    narrow, _ = effect.two_run_table([fewer, cause], 54)[1:]
+    narrow, _ = effect_table.two_run_table([fewer, cause], 54)[1:]
     assert narrow.plain.endswith("12× fewer"), "the words never cut a row"
     chance = dataclasses.replace(fewer, within_runs=True)
-    assert effect.two_run_table([chance], 80)[1].plain.endswith("12× fewer"), "a doubtful row is not judged in words"
+    assert effect_table.two_run_table([chance], 80)[1].plain.endswith("12× fewer"), (
+        "a doubtful row is not judged in words"
+    )
 
 
 def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_moved_more() -> None:

@@ -22,7 +22,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
-from jitter_workshop.presenter.runs import effect, fanout, gaps
+from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.omission import to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
@@ -279,7 +279,7 @@ def learnt_and_evidence(walk: ChapterWalk, learnt: Sequence[str], width: int) ->
             told = next((one for one in walk.runs.curves() if one.key == run.id), None)
             clock = told.clock if told is not None else ""
             evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
-        evidence += explanation(view, runs, width, effect.disturbed_in_full(walk.runs.seen(view.run)))
+        evidence += explanation(view, runs, width, disturbances.disturbed_in_full(walk.runs.seen(view.run)))
     parts = [part for part in (learned, evidence) if part]
     return [line for part in parts for line in (*part, Text())][:-1]
 

@@ -8,7 +8,7 @@ from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import MESSAGE, SHORT, WORD, clean, many, shortened
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import effect, effect_table, one_run
 from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
@@ -89,7 +89,10 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
         related = relation(baseline, other)
         lines += [*effect.result_of_two_runs(effects_of_change(*both), both, related, width).lines, Text()]
         if any(one.timeless for one in both):
-            lines += [*effect.two_run_table(count_effects(*both), width, effect.origin_of(both[0]), related), Text()]
+            lines += [
+                *effect_table.two_run_table(count_effects(*both), width, one_run.origin_of(both[0]), related),
+                Text(),
+            ]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW

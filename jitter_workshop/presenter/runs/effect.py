@@ -1,4 +1,4 @@
-"""Say the result of a run, or of two runs, in one line: the only emphasised line of a screen.
+"""Say the result of two runs in one line: the only emphasised line of a screen.
 
 The line says in a word if the result is better or worse, so that it can be read without colours.
 """
@@ -8,36 +8,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, RUNS, known_reason, what_to_do
-from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
-from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP, load_called
-from jitter_workshop.model.host import EMULATED
-from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, Progress, Run
+from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import ID, PATH, SHORT, WORD, called, capital, clean, many
+from jitter_workshop.model.text import PATH, capital, clean, many
+from jitter_workshop.presenter.runs.disturbances import MUCH_COMPANY, busier_after, disturbances_of_two, noises_differ
+from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, OF_A_CHANGE, both_times, of_a_second
 from jitter_workshop.presenter.runs.omission import warning as few_sent
-from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
+from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value, lead_of_origin, origin_of
+from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
-from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOST_BY_LUCK, MOVED, judge_of, judged_by, tail_of
-from jitter_workshop.stats.figures import (
-    DUE_TAIL,
-    FIGURES,
-    P99_FROM_DUE_TIME,
-    Figure,
-    KnownRun,
-    by_due_time,
-    figure_with_id,
-    least_length_ns,
-    titled,
-)
-from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, sent_share, with_waits
-from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOST_BY_LUCK, MOVED, judged_by, tail_of
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME, Figure, KnownRun
+from jitter_workshop.stats.omission import WITH_WAITS, sent_share
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 NOT_PROVEN = "2 runs, not yet proven"
@@ -47,9 +34,6 @@ RULE = (
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
-_ROW_STYLES = {"better": "good", "worse": "bad", "same": "bold"}
-"""The style of a table's row with a clear change. A cause is neither better nor worse, so it has no colour."""
-_BETWEEN_COLUMNS = 2
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
@@ -57,16 +41,12 @@ _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
 _NO_LATENCY = "No latency figure changed by a factor of 2"
 _CURVE = "The curve: "
-_A_SECOND, _SHORT_A_SECOND = " a second", "/s"
-"""The unit of a rate in a sentence, and in large figures."""
 _MAY_BE_LUCK = "This may be luck."
 _PERHAPS = "Perhaps "
 _BEGINS = (*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED, _NOT_AS_EXPECTED)
 _JUDGES = re.compile(f"^(?:{'|'.join(_BEGINS)}|{_PERHAPS}[a-z]+: )")
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
-_ONLY_TWO = "THESE TWO RUNS: "
-_SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
@@ -84,21 +64,9 @@ _OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
 _NOT_OF_THE_NOISE = "So the runs do not show what the hidden noise did"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
-_MUCH_COMPANY = 5.0
-"""The least share of a CPU, in per cent, of a task that is named where there is little room."""
-_NAMED = 2
-UNCOUNTED = "Short-lived tasks are not counted."
-"""The note on the CPU times of other tasks in a run without a trace."""
-_WHOLE_PERCENT = 99.5
-"""The least percentage that is told without decimals: ``.2g`` would write it as a power of ten."""
-_MANY_INTERRUPTS = 100.0
-"""The least difference in interrupts of devices, per second, that may explain longer latencies."""
 _APART = 1.2
 """The least factor by which two runs must differ before their difference is explained. It holds for the number of
 stalls, their mean length and the tail."""
-_LEAST_ROW = 0.01
-"""The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
-below this share."""
 _PERCENTILE = re.compile(rf"p[\d.]+(?:{WITH_WAITS})?")
 
 
@@ -144,59 +112,6 @@ def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
     return found.shown or lead
 
 
-def origin_of(seen: KnownRun) -> str:
-    """Return the words for a run that was not measured on this real machine, such as "recorded" or "emulated"; "" for
-    other runs."""
-    mark = EMULATED if seen.emulated else seen.run.mark
-    return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
-
-
-def result_of_one_run(
-    seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None, key: str = ""
-) -> Lines:
-    """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
-    emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
-    other tasks that disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
-    planned messages has the percentile with the waits, and a warning (``presenter.runs.omission``); the warning comes
-    first if the waits are not known. ``asked``: the percentile by which the chapter judges; it replaces the usual one.
-    A chapter that judges by the due time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the
-    key that makes the run again, for the warning; "" for none.
-    """
-    due, origin = by_due_time(shows), origin_of(seen)
-    judged, warning = _judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False, key=key)
-    tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
-    line = Text()
-    if judged is not None:
-        few = " (few stalls)" if judged.few else ""
-        style = "bold accent" if known or not warning else "text"
-        link = ":" if judged.of_stalls else " is"
-        name = judged.figure.title if origin else judged.figure.headline
-        line.append(f"{name}{link} {judged.told}{few}", style)
-        worst = seen.run.main_summary.max if judged.of_stalls and seen.run.main_summary is not None else None
-        line.append(f", the longest {nice_ns(worst)}" if worst is not None and judged.seen else "", "text")
-    shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
-    if shown is not None and (tail is None or shown.id != tail.id) and (value := shown.of(seen)) is not None:
-        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
-    if others := disturbance_clause(seen):
-        much = disturbance_clause(seen, _MUCH_COMPANY)
-        line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
-    if warning:
-        parts = [part for part in ((line, warning) if known else (warning, line)) if part]
-        line = Text(". " if known else " ").join(parts)
-    return wrap(Text.assemble(_lead(origin), line), width) if line else []
-
-
-def _lead(origin: str) -> tuple[str, str]:
-    return f"{origin}: " if origin else "", "dim"
-
-
-def _marked(tail: Figure, seen: KnownRun) -> str:
-    """Return a percentile's value with its unit. The value begins with the mark for few stalls, if few stalls lie
-    beyond the percentile. A run of another machine has no mark, because its stalls are not known."""
-    few = seen.recorded is None and marks_of_run(seen.run).get(tail.id) == FEW_STALLS
-    return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
-
-
 def large_figure(
     found: KnownRun | Effects | None,
     asked: str | None = None,
@@ -221,155 +136,11 @@ def large_figure(
         large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
-    judged = _judged_value(found, asked, from_due_time=from_due_time) if found is not None else None
+    judged = judged_value(found, asked, from_due_time=from_due_time) if found is not None else None
     if judged is None:
         return "", ""
-    told = judged.told.replace(_A_SECOND, _SHORT_A_SECOND)
+    told = judged.told.replace(A_SECOND, SHORT_A_SECOND)
     return (told, "accent") if judged.known else (f"{told} ?", "dim")
-
-
-@dataclasses.dataclass(frozen=True)
-class JudgedValue:
-    """Hold the value by which one run is judged. ``figure``: its figure. ``told``: the value with its unit; it begins
-    with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and does not have them, so that
-    the value is too small. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of
-    stalls if the run has none."""
-
-    figure: Figure
-    told: str
-    known: bool = True
-    few: bool = False
-    seen: bool = True
-
-    @property
-    def of_stalls(self) -> bool:
-        """Return True if the figure is a rate of stalls, not a latency."""
-        return self.figure.unit == "a second"
-
-
-def _judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> JudgedValue | None:
-    """Return the value by which a run is judged, with the waits if the run needs them; None if the run has no such
-    value. ``asked``, ``from_due_time``: as in :func:`_tail`."""
-    tail = _tail(seen, asked, from_due_time=from_due_time)
-    if tail is None:
-        return None
-    if tail.unit == "a second":
-        rate = tail.of(seen) or 0.0
-        return JudgedValue(tail, tail.with_unit(rate), few=rate * seen.run.rated_s < LEAST_EVENTS, seen=rate > 0)
-    told = _marked(tail, seen)
-    few = told.startswith(FEW_STALLS)
-    if tail.id not in WITHOUT_WAITS or not needs_waits(seen):
-        return JudgedValue(tail, told, few=few)
-    waits = with_waits(tail)
-    if (value := waits.of(seen)) is None:
-        return JudgedValue(tail, told, known=False, few=few)
-    return JudgedValue(waits, waits.with_unit(value))
-
-
-def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:
-    """Return the figure by which a run is judged; None if the run has no such value. ``from_due_time``: True for the
-    percentile from the due time; a run without it then has no other."""
-    workload, judge = seen.run.workload, judge_of(asked, seen)
-    if from_due_time:
-        return one if (one := FIGURES[P99_FROM_DUE_TIME]).of(seen) else None
-    if FIGURES[judge].unit == "a second":
-        return FIGURES[judge]
-    return next((FIGURES[p] for p in (judge, tail_of(workload)) if FIGURES[p].of(seen)), None)
-
-
-def headline_so_far(
-    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False
-) -> tuple[str, str]:
-    """Return the value so far of the figure that judges the run, and its colour role. The role is ``dim`` until
-    the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
-    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``: True if the chapter judges by
-    latency from the due time.
-    """
-    emulated = now is not None and now.curve.origin == EMULATED
-    if (rate := rate_so_far(now, workload, asked)) is not None:
-        return ("", "") if emulated else (rate.short, "accent" if rate.firm else "dim")
-    tail, _ = _judging(workload, asked, from_due_time=from_due_time)
-    value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time)
-    return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
-
-
-@dataclasses.dataclass(frozen=True)
-class RateSoFar:
-    """Hold the rate of stalls that judges an unfinished run. ``told``: the rate with its unit, such as ``16 a second``.
-    ``short``: the same in few characters, such as ``16/s``. ``firm``: True if ten stalls were seen, and at least half
-    of the run's blocks are done."""
-
-    told: str
-    short: str
-    firm: bool
-
-
-def rate_so_far(now: Progress | None, workload: str, asked: str | None) -> RateSoFar | None:
-    """Return the rate of stalls that judges an unfinished run. Return None before the first block has ended, and if
-    another figure judges the run, or its stalls are not known."""
-    threshold_ns = least_length_ns(judged_by(workload, asked))
-    rates = now.rates if now is not None and threshold_ns is not None else ()
-    rate = next((one for one in rates if one.threshold_ns == threshold_ns), None)
-    if now is None or rate is None:
-        return None
-    figure = FIGURES[judged_by(workload, asked)]
-    told, firm = figure.with_unit(rate.per_second), rate.count >= LEAST_EVENTS and 2 * now.done >= now.total
-    return RateSoFar(told, told.replace(_A_SECOND, _SHORT_A_SECOND), firm)
-
-
-def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[str, str]:
-    """Return the percentile by which a run is judged, such as ``99``, and its name on the screen. ``asked``: the
-    chapter's percentile; None for the workload's usual one. ``from_due_time``: True if the chapter judges by latency
-    from the due time; the name then says so."""
-    tail = tail_of(workload, asked)
-    return (DUE_TAIL, FIGURES[P99_FROM_DUE_TIME].title) if from_due_time else (tail, f"p{tail}")
-
-
-def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool) -> float | None:
-    """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
-    before the first block has ended. ``from_due_time``: True for latency from the due time. False for transit, with the
-    waits if the run has sent few of its planned messages so far."""
-    curve = None if now is None else now.due if from_due_time else now.with_waits or now.curve
-    return curve_value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
-
-
-def _firm(now: Progress | None, tail: str) -> bool:
-    """Return True if a percentile so far is firm: enough samples lie beyond it, and at least half of the run's blocks
-    are done."""
-    if now is None or not tail[0].isdigit():
-        return False
-    return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total
-
-
-def unfinished_line(
-    now: Progress | None,
-    workload: str,
-    asked: str | None,
-    width: int,
-    *,
-    waits: bool = False,
-    from_due_time: bool = False,
-) -> Lines:
-    """Return a line on an unfinished run: the value so far of the figure that judges the run. The line also tells
-    if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run has not begun because it waits for other users of the host. ``from_due_time``: True if the chapter
-    judges by latency from the due time.
-    """
-    tail, name = _judging(workload, asked, from_due_time=from_due_time)
-    if least_length_ns(judge := judged_by(workload, asked)) is not None:
-        name = FIGURES[judge].headline
-    if now is None:
-        told = f"{name}: the run has not begun" if waits else f"{name} so far: no block is done yet"
-        return wrap(Text(told, "dim"), width)
-    if (rate := rate_so_far(now, workload, asked)) is not None:
-        told, firm = rate.told, rate.firm
-    else:
-        _, name = _judging(workload, asked, from_due_time=from_due_time)
-        name += WITH_WAITS if now.with_waits is not None and not from_due_time else ""
-        told, firm = nice_ns(value_so_far(now, tail, from_due_time=from_due_time)), _firm(now, tail)
-    lead = _lead(clean(now.curve.origin, WORD))
-    line = Text.assemble(lead, (f"{name} so far: {told}", "bold accent" if firm else "text"))
-    return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -407,7 +178,7 @@ def result_of_two_runs(
     - the time of the chapter's causes, or of the cause that explains most of the difference
     - the largest effect in the other direction, coloured if it is a loss that chance does not explain
     - the warning of ``presenter.runs.omission``
-    - the state of the proof, and the tasks that took at least _MUCH_COMPANY per cent of a CPU
+    - the state of the proof, and the tasks that took at least MUCH_COMPANY per cent of a CPU
     - notes: why the difference may be chance, what a percentile leaves out, and smaller tasks
 
     Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
@@ -438,8 +209,8 @@ def _compared(
         return [], 0, [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], 0, [], []
-    others = " ".join(_disturbances(runs, _MUCH_COMPANY))
-    smaller = "" if others else " ".join(_disturbances(runs, 0.0))
+    others = " ".join(disturbances_of_two(runs, MUCH_COMPANY))
+    smaller = "" if others else " ".join(disturbances_of_two(runs, 0.0))
     with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
     reason = known_reason(runs[0], runs[1], found.causes) if relation == "alike" else None
     # The result itself then asks for a run.
@@ -447,7 +218,7 @@ def _compared(
     warned = few_sent(runs, valued=not with_them, key="" if asks else key)
     few = [warned] if warned and (reason is None or not reason.few) else []
     if relation != "changed":
-        line = Text.assemble(_lead(origin), _unjudged(found, runs, relation, key))
+        line = Text.assemble(lead_of_origin(origin), _unjudged(found, runs, relation, key))
         known = [proof] if isinstance(proof, Text) and relation == "strayed" else []
         if isinstance(proof, str) and proof and relation == "strayed" and not proof.startswith(NOT_PROVEN):
             known = [Text(proof, "text")]
@@ -481,7 +252,7 @@ def _compared(
         causes = [] if short else cause
         return [*parts, *causes], len(parts), [*losses, *few, *quiet], [*(cause if short else []), *below]
     remembered = bool(proof) and not proof.startswith(NOT_PROVEN)
-    parts[0] = Text.assemble(_lead(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
+    parts[0] = Text.assemble(lead_of_origin(origin), (_THESE_TWO if remembered else "", "text"), parts[0])
     if not short:
         told_quietly = [Text(said, "text") for said in (proof, others) if said]
         return [*parts, *cause], len(parts), [*losses, *few, *told_quietly], below
@@ -572,7 +343,7 @@ def by_the_due_time(effect: Effect) -> bool:
 
 def _may_come_from(cause: CauseTime) -> str:
     """Return a sentence on a cause that explains an effect, and that the chapter's change is not made to reduce."""
-    took = " → ".join(_both(cause))
+    took = " → ".join(both_times(cause))
     if cause.own_load:
         return f"It may come from {cause.label}, this chapter's own load: {took} of each second."
     return f"It may come from {cause.label}: {took} of each second. This change does not act on it."
@@ -586,7 +357,7 @@ def _of_causes(found: Effects, told: CauseTime | None) -> list[Text]:
     lines, of_chapter = list[str](), found.shown or found.missed
     if (cause := _treated(found.causes)) is not None:
         lines.append(f"{_in_time(cause)}.")
-    elif (cause := _treated(found.causes, _LEAST_ROW)) is not None:
+    elif (cause := _treated(found.causes, LEAST_ROW)) is not None:
         lines.append(f"{_in_time(cause)}. This is a small part of all stalls.")
     elif (small := _small(found.causes)) and of_chapter is not None:
         took, stalled = small
@@ -798,7 +569,7 @@ def _moved_causes(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> li
     time, in the run in which their sum is larger."""
     treated = [one for one in causes if one.treated and one.known]
     most = max((max(one.ns) for one in treated), default=0.0)
-    treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
+    treated = [one for one in treated if max(one.ns) >= LEAST_ROW * most > 0]
     if not treated:
         return []
     ns = [sum(one.ns[run] for one in treated) for run in (0, 1)]
@@ -809,20 +580,19 @@ def _moved_causes(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> li
     return sorted(treated, key=lambda one: -one.ns[larger])
 
 
-_OF_A_CHANGE = ("before", "after")
 _OF_EQUAL_RUNS = ("in the first run", "in the second")
-"""The words for the two runs in a sentence on a cause, if the second run was made after a change, and if not."""
+"""The words for the two runs in a sentence on a cause, if nothing was changed between them."""
 
 
 def _in_time(cause: CauseTime) -> str:
     """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``."""
-    return f"{capital(cause.label)} {_took(cause, _OF_A_CHANGE)}"
+    return f"{capital(cause.label)} {_took(cause, OF_A_CHANGE)}"
 
 
 def _took(cause: CauseTime, which: tuple[str, str]) -> str:
     """Return the words for a cause's time in two runs, from ``took`` on. If a cause took no time in one of the runs, or
     nearly as much in both, no factor is given. ``which``: the words for the two runs."""
-    (before, after), (first, second), told = cause.ns, which, _both(cause)
+    (before, after), (first, second), told = cause.ns, which, both_times(cause)
     if after < 1:
         return f"took {told[0]} of each second {first} and none {second}"
     if before < 1:
@@ -832,14 +602,6 @@ def _took(cause: CauseTime, which: tuple[str, str]) -> str:
     factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
     least = "more than " if any(cause.at_most) else ""
     return f"took {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
-
-
-def _both(cause: CauseTime) -> list[str]:
-    return [f"{'<' if most else ''}{_of_a_second(ns)}" for ns, most in zip(cause.ns, cause.at_most, strict=True)]
-
-
-def _of_a_second(ns: float) -> str:
-    return nice_ns(round(ns)) if ns >= 1 else "0"
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
@@ -853,132 +615,7 @@ def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
     if not counted or not max(ns) or max(ns) >= LEAST_SHARE * whole:
         return None
-    return _of_a_second(max(ns)), _of_a_second(whole)
-
-
-_BY_CAUSE = "TIME BY CAUSE, A SECOND"
-
-
-def two_run_table(
-    found: Sequence[Effect],
-    width: int,
-    origin: str = "",
-    relation: Relation = "changed",
-    causes: Sequence[CauseTime] = (),
-    *,
-    undecided: bool = False,
-    runs: Sequence[KnownRun] = (),
-) -> Lines:
-    """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
-    counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after, and rows with a clear change are bold, or coloured if they are better or worse. Such a
-    row also says so in words, if all these words have room. ``causes``: the causes whose times are
-    shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
-    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. If they were made
-    beside different noises, no row is called better or worse. A line below the
-    table says why a cause took more time than all stalls, if one did.
-    """
-    if not found and not causes:
-        return []
-    which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
-    lead = f"{origin.upper()} " if origin else ""
-    rows, styles, words = list[list[str]](), list[str](), list[str]()
-
-    def head(title: str) -> None:
-        words.append("")
-        title = f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}"
-        rows.append([title, *(which if not rows else ("", "")), ""])
-        styles.append("dim")
-
-    def rows_of(effects: Sequence[Effect]) -> None:
-        for e in effects:
-            absent = which[1 if e.values[1].split()[0] == "0" else 0]
-            told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
-            rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-            direction = "same" if noises_differ(runs) else e.direction
-            styles.append(_ROW_STYLES[direction] if e.factor >= MOVED and relation == "changed" else "")
-            words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
-
-    # A chapter may be about a latency or a frequency, which is no count.
-    rates = [e for e in found if e.values[1].endswith(" a second")]
-    if others := [e for e in found if e not in rates]:
-        head(f"THE CHAPTER'S FIGURE{'S' if len(others) > 1 else ''}")
-        rows_of(others)
-    if causes:
-        head(_BY_CAUSE)
-    for cause in causes:
-        factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        own = " (own load)" if cause.own_load else ""
-        rows.append([f"{cause.label}{own}", *_both(cause), _times_in_time(cause, factor, which)])
-        styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
-        words.append("")
-    if rates:
-        head("COUNTS, A SECOND")
-        rows_of(rates)
-    worded = [[*row[:-1], f"{row[-1]}{word}"] for row, word in zip(rows, words, strict=True)]
-    sizes = column_sizes(worded)
-    fits = sum(sizes) + _BETWEEN_COLUMNS * (len(sizes) - 1) <= width
-    lines = table_lines(worded if fits else rows, width, right=(1, 2), gap=_BETWEEN_COLUMNS)
-    for line, style in zip(lines, styles, strict=True):
-        if style:
-            line.stylize(style)
-    return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
-
-
-def _none_in(which: str) -> str:
-    """Return the words for a run without an event. ``which``: the head of the run's column."""
-    return f"none {which}" if which in _OF_A_CHANGE else f"none in the {which}"
-
-
-def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
-    """Return True if a cause took more time in a run than all its stalls. Stalls of two threads can overlap. The time
-    of a cause adds both up, and the time in stalls has the overlap once."""
-    stalled = [FIGURES["stalled"].of(seen) for seen in runs]
-    return any(
-        whole is not None and one.ns[run] > whole and not one.at_most[run]
-        for one in causes
-        for run, whole in enumerate(stalled)
-    )
-
-
-def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
-    """Return the factor between a cause's times in two runs, in words for a cell. Return "" if the times are nearly
-    equal or not known. ``which``: the column heads of the two runs."""
-    before, after = cause.ns
-    if factor < ALIKE or not cause.known:
-        return ""
-    if min(cause.ns) < 1:
-        return _none_in(which[1 if after < before else 0])
-    least = ">" if any(cause.at_most) else ""
-    return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
-
-
-def causes_with_row(
-    causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()
-) -> list[CauseTime]:
-    """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
-    chapter's change acts on are taken first, then the largest of the other causes. ``named``: the labels of causes
-    that a sentence beside the table names (:func:`named_causes`). These and the largest cause always get a row.
-    """
-    largest = max(causes, key=lambda one: max(one.ns), default=None)
-    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
-    alone = sum(one.counted for one in causes) == 1
-
-    def shown(one: CauseTime) -> bool:
-        if one.label in named or one is largest:
-            return True
-        if not one.known and not alone:
-            return False
-        share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
-        return share >= _LEAST_ROW or ((one.treated or one.counted) and max(one.ns) >= 1)
-
-    found = [one for one in causes if shown(one)]
-    if most is None or len(found) <= most:
-        return found
-    must = sum(one.label in named or one is largest for one in found)
-    ranked = sorted(found, key=lambda one: (one.label not in named and one is not largest, not one.treated))
-    chosen = ranked[: max(most, must)]
-    return [one for one in found if one in chosen]
+    return of_a_second(max(ns)), of_a_second(whole)
 
 
 def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
@@ -1016,100 +653,6 @@ def _doubt(effect: Effect) -> str:
     if effect.by_chance and not effect.few:
         return " (may be chance)"
     return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
-
-
-def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
-    """Return a clause on the other tasks that disturbed a run; "" for none.
-
-    The busiest task comes first. Tasks with the same name are added up. With a trace, the clause is like ``disturbed by
-    qemu (87 % of our CPU) and 2 more``. Without a trace, each task's time on all CPUs is known, and the clause is like
-    ``qemu used 40 % of this host's CPU time during the run``. Such times leave short-lived tasks out (UNCOUNTED).
-    ``least``: tasks with a smaller percentage of one CPU are not named.
-    """
-    named, used = _disturbers(seen, least)
-    return f"disturbed by {named}" if named else f"{used} during the run" if used else ""
-
-
-def disturbed_in_full(seen: KnownRun) -> str:
-    """Return a sentence on the other tasks that disturbed a run, with the note UNCOUNTED where it applies; "" for
-    none."""
-    named, used = _disturbers(seen)
-    if named:
-        return f"The run was disturbed by {named}."
-    return f"During the run, {used}. {UNCOUNTED}" if used else ""
-
-
-def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
-    """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
-    Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
-    task. ``least``: as in :func:`disturbance_clause`."""
-    together = _by_trace(seen)
-    traced = together is not None
-    if together is None:
-        together = {}
-        for load in seen.run.disturbed:
-            name = load_called(load, ID)
-            together[name] = together.get(name, 0.0) + load.cpu_percent
-    loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
-    if not loads:
-        return "", ""
-    more = len(loads) - _NAMED
-    number = None if traced else _host_cpus(seen.run)
-    shares = [f"{_share(percent / number)} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
-    if traced:
-        shares[0] += _our_cpus(seen)
-        named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
-        return f"{named}{f' and {more} more' if more > 0 else ''}", ""
-    used = [f"{_task(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
-    used[0] += " of this host's CPU time" if number else " of one CPU's time"
-    rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
-    return "", f"{', '.join(used)}{rest}"
-
-
-def _share(percent: float) -> str:
-    """Return a percentage with two significant digits, never as a power of ten."""
-    return f"{percent:.2g}" if percent < _WHOLE_PERCENT else f"{percent:.0f}"
-
-
-def _host_cpus(run: Run) -> int | None:
-    """Return the number of CPUs that were online on a run's host; None if the run does not say it."""
-    online = run.host.get("cpus_online")
-    return len(online) or None if isinstance(online, list | tuple) else None
-
-
-def _task(name: str) -> str:
-    """Return a task's name. A long name is cut, but not the words at its end that tell whose task it is."""
-    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
-    return f"{called(name.removesuffix(whose), SHORT)}{whose}"
-
-
-def _our_cpus(seen: KnownRun) -> str:
-    """Return the words after a percentage of CPU time: "of our CPU", or "of our N CPUs" for N measured CPUs."""
-    number = _measured_cpus(seen)
-    return f" of our {number} CPUs" if number > 1 else " of our CPU"
-
-
-def _measured_cpus(seen: KnownRun) -> int:
-    """Return how many CPUs the measured threads used, by the run's trace. Return at least 1."""
-    residence = seen.report.residence if seen.report is not None else None
-    return max(len(residence.proof.cpus), 1) if residence is not None else 1
-
-
-def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
-    trace. The measured threads and the run's own noise are left out."""
-    report = seen.report
-    if report is None or report.residence is None or report.measured_ns <= 0:
-        return None
-    from jitter_workshop.flow.chapters.hunt import THREADS
-
-    ours = {seen.run.noise, THREADS}
-    whole_ns = report.measured_ns * _measured_cpus(seen)
-    found: dict[str, float] = {}
-    for one in report.residence.visitors:
-        if one.kind == "task" and one.name not in ours:
-            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
-    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
 
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
@@ -1181,46 +724,6 @@ def another_task(found: Effects) -> CauseTime | None:
     small = high < MOVED * low or 2 * (high - low) < sum(abs(one.ns[1] - one.ns[0]) for one in found.causes)
     small = small or high < LEAST_SHARE * sum(one.ns[most.ns.index(high)] for one in found.causes)
     return most if most.task not in ("", THREADS) and high > low and not small else None
-
-
-def noises_differ(runs: Sequence[KnownRun]) -> bool:
-    """Return True if the two runs were made beside different noises. Then neither run can be called better."""
-    return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
-
-
-def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if the second run was worse and other work on the host may be the reason. One sign is that other
-    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at
-    least _MANY_INTERRUPTS a second. Return False if the second run was better: the change itself may keep other work
-    away.
-    """
-    if found.direction != "worse" or len(runs) < 2:
-        return False
-    shares = []
-    for seen in runs:
-        by_trace = _by_trace(seen)
-        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
-        shares.append(sum(loads))
-    first, second = shares
-    if second >= NOTICED_PERCENT and second > MOVED * first:
-        return True
-    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
-    return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
-
-
-def _disturbances(runs: Sequence[KnownRun], least: float) -> list[str]:
-    first, second = (_disturbers(seen, least) for seen in runs)
-    if first == second and first[0]:
-        return [f"Both runs were disturbed by {first[0]}."]
-    if first == second and first[1]:
-        return [f"In each run, {first[1]}."]
-    if first[0] and second[0]:
-        return [f"The first run was disturbed by {first[0]}, the second by {second[0]}."]
-    told = []
-    for which, (named, used) in (("first", first), ("second", second)):
-        told += [f"The {which} run was disturbed by {named}."] if named else []
-        told += [f"In the {which} run, {used}."] if used else []
-    return told
 
 
 def _change(effect: Effect) -> str:

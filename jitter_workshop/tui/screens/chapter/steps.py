@@ -41,7 +41,7 @@ from jitter_workshop.presenter.host.plan import (
 )
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.proofs import proof
-from jitter_workshop.presenter.runs import causes, curves, effect
+from jitter_workshop.presenter.runs import causes, curves, disturbances, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
@@ -793,11 +793,13 @@ class Measure(Step):
         if running is not None:
             waits = bool(running.waiting)
             now, workload, due = running.progress, running.request.workload, self.walk.runs.from_due_time
-            return Result(effect.unfinished_line(now, workload, self.page.asked, width, waits=waits, from_due_time=due))
+            return Result(
+                one_run.unfinished_line(now, workload, self.page.asked, width, waits=waits, from_due_time=due)
+            )
         if seen is None:
             return Result([])
         key = "m" if self._sent_few else ""
-        told = effect.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked, key)
+        told = one_run.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked, key)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
@@ -813,7 +815,7 @@ class Measure(Step):
         if running is None:
             return effect.large_figure(self.walk.runs.known(self.name), self.page.asked, from_due_time=due)
         workload = running.request.workload
-        return effect.headline_so_far(running.progress, workload, self.page.asked, from_due_time=due)
+        return one_run.headline_so_far(running.progress, workload, self.page.asked, from_due_time=due)
 
     def said(self) -> list[str]:
         if self.walk.runs.run_in(self.name) is None:
@@ -1289,7 +1291,7 @@ class Compare(Step):
         quiet = proof.leads(self.proof) or (
             relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
         )
-        judged = relation == "changed" and not effect.noises_differ(both)
+        judged = relation == "changed" and not disturbances.noises_differ(both)
         between = (before, after) if judged and not quiet else None
         loud = found.factor >= MOVED and not quiet and not found.doubtful
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
@@ -1345,7 +1347,7 @@ class Compare(Step):
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
         found, causes = (
             count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures),
-            effect.causes_with_row(self._causes, most, self._told),
+            effect_table.causes_with_row(self._causes, most, self._told),
         )
         if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
@@ -1353,8 +1355,8 @@ class Compare(Step):
             order = sorted(found, key=lambda one: (one.name not in guessed, one.name not in named, one.factor < MOVED))
             found = tuple(order[: max(few, len(guessed), 1)])
         undecided = proof.proof_is_undecided(self.proof)
-        origin, relation = effect.origin_of(both[0]), self._relation
-        told = effect.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
+        origin, relation = one_run.origin_of(both[0]), self._relation
+        told = effect_table.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
         # A lesson on the core's frequency has it read first.
         parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
         return [line for part in parts if part for line in (*part, Text())][:-1]

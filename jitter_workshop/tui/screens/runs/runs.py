@@ -23,7 +23,7 @@ from jitter_workshop.presenter.course.summary import HOW
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.presenter.runs.curves import percentile_table
-from jitter_workshop.presenter.runs.effect import disturbance_clause
+from jitter_workshop.presenter.runs.disturbances import disturbance_clause
 from jitter_workshop.presenter.text.lines import labelled, local_time, small_title, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import tail_of

@@ -1,0 +1,159 @@
+"""Name the other tasks that disturbed one run or two, and tell if they may explain a worse second run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
+from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP, load_called
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import ID, SHORT, called, many
+from jitter_workshop.stats.effect import MOVED
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+
+MUCH_COMPANY = 5.0
+"""The least share of a CPU, in per cent, of a task that is named where there is little room."""
+_NAMED = 2
+UNCOUNTED = "Short-lived tasks are not counted."
+"""The note on the CPU times of other tasks in a run without a trace."""
+_WHOLE_PERCENT = 99.5
+"""The least percentage that is told without decimals: ``.2g`` would write it as a power of ten."""
+_MANY_INTERRUPTS = 100.0
+"""The least difference in interrupts of devices, per second, that may explain longer latencies."""
+
+
+def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
+    """Return a clause on the other tasks that disturbed a run; "" for none.
+
+    The busiest task comes first. Tasks with the same name are added up. With a trace, the clause is like ``disturbed by
+    qemu (87 % of our CPU) and 2 more``. Without a trace, each task's time on all CPUs is known, and the clause is like
+    ``qemu used 40 % of this host's CPU time during the run``. Such times leave short-lived tasks out (UNCOUNTED).
+    ``least``: tasks with a smaller percentage of one CPU are not named.
+    """
+    named, used = _disturbers(seen, least)
+    return f"disturbed by {named}" if named else f"{used} during the run" if used else ""
+
+
+def disturbed_in_full(seen: KnownRun) -> str:
+    """Return a sentence on the other tasks that disturbed a run, with the note UNCOUNTED where it applies; "" for
+    none."""
+    named, used = _disturbers(seen)
+    if named:
+        return f"The run was disturbed by {named}."
+    return f"During the run, {used}. {UNCOUNTED}" if used else ""
+
+
+def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
+    """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
+    Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
+    task. ``least``: as in :func:`disturbance_clause`."""
+    together = _by_trace(seen)
+    traced = together is not None
+    if together is None:
+        together = {}
+        for load in seen.run.disturbed:
+            name = load_called(load, ID)
+            together[name] = together.get(name, 0.0) + load.cpu_percent
+    loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
+    if not loads:
+        return "", ""
+    more = len(loads) - _NAMED
+    number = None if traced else _host_cpus(seen.run)
+    shares = [f"{_share(percent / number)} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    if traced:
+        shares[0] += _our_cpus(seen)
+        named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
+        return f"{named}{f' and {more} more' if more > 0 else ''}", ""
+    used = [f"{_task(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
+    used[0] += " of this host's CPU time" if number else " of one CPU's time"
+    rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
+    return "", f"{', '.join(used)}{rest}"
+
+
+def _share(percent: float) -> str:
+    """Return a percentage with two significant digits, never as a power of ten."""
+    return f"{percent:.2g}" if percent < _WHOLE_PERCENT else f"{percent:.0f}"
+
+
+def _host_cpus(run: Run) -> int | None:
+    """Return the number of CPUs that were online on a run's host; None if the run does not say it."""
+    online = run.host.get("cpus_online")
+    return len(online) or None if isinstance(online, list | tuple) else None
+
+
+def _task(name: str) -> str:
+    """Return a task's name. A long name is cut, but not the words at its end that tell whose task it is."""
+    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
+    return f"{called(name.removesuffix(whose), SHORT)}{whose}"
+
+
+def _our_cpus(seen: KnownRun) -> str:
+    """Return the words after a percentage of CPU time: "of our CPU", or "of our N CPUs" for N measured CPUs."""
+    number = _measured_cpus(seen)
+    return f" of our {number} CPUs" if number > 1 else " of our CPU"
+
+
+def _measured_cpus(seen: KnownRun) -> int:
+    """Return how many CPUs the measured threads used, by the run's trace. Return at least 1."""
+    residence = seen.report.residence if seen.report is not None else None
+    return max(len(residence.proof.cpus), 1) if residence is not None else 1
+
+
+def _by_trace(seen: KnownRun) -> dict[str, float] | None:
+    """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
+    trace. The measured threads and the run's own noise are left out."""
+    report = seen.report
+    if report is None or report.residence is None or report.measured_ns <= 0:
+        return None
+    from jitter_workshop.flow.chapters.hunt import THREADS
+
+    ours = {seen.run.noise, THREADS}
+    whole_ns = report.measured_ns * _measured_cpus(seen)
+    found: dict[str, float] = {}
+    for one in report.residence.visitors:
+        if one.kind == "task" and one.name not in ours:
+            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
+    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def noises_differ(runs: Sequence[KnownRun]) -> bool:
+    """Return True if the two runs were made beside different noises. Then neither run can be called better."""
+    return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
+
+
+def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if the second run was worse and other work on the host may be the reason. One sign is that other
+    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at
+    least _MANY_INTERRUPTS a second. Return False if the second run was better: the change itself may keep other work
+    away.
+    """
+    if found.direction != "worse" or len(runs) < 2:
+        return False
+    shares = []
+    for seen in runs:
+        by_trace = _by_trace(seen)
+        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
+        shares.append(sum(loads))
+    first, second = shares
+    if second >= NOTICED_PERCENT and second > MOVED * first:
+        return True
+    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
+    return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
+
+
+def disturbances_of_two(runs: Sequence[KnownRun], least: float) -> list[str]:
+    """Return sentences on the other tasks that disturbed two runs; [] for none. ``least``: as in
+    :func:`disturbance_clause`."""
+    first, second = (_disturbers(seen, least) for seen in runs)
+    if first == second and first[0]:
+        return [f"Both runs were disturbed by {first[0]}."]
+    if first == second and first[1]:
+        return [f"In each run, {first[1]}."]
+    if first[0] and second[0]:
+        return [f"The first run was disturbed by {first[0]}, the second by {second[0]}."]
+    told = []
+    for which, (named, used) in (("first", first), ("second", second)):
+        told += [f"The {which} run was disturbed by {named}."] if named else []
+        told += [f"In the {which} run, {used}."] if used else []
+    return told

@@ -1,0 +1,158 @@
+"""Show the figures and causes of two runs as a table, and choose the causes that have a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from jitter_workshop.model.effect import CauseTime, Effect, Relation
+from jitter_workshop.presenter.runs.disturbances import noises_differ
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
+from jitter_workshop.stats.effect import ALIKE, MOVED
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.scale import nice_ns, times_told
+
+_ROW_STYLES = {"better": "good", "worse": "bad", "same": "bold"}
+"""The style of a table's row with a clear change. A cause is neither better nor worse, so it has no colour."""
+_BETWEEN_COLUMNS = 2
+_ONLY_TWO = "THESE TWO RUNS: "
+_SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
+LEAST_ROW = 0.01
+"""The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
+below this share."""
+_BY_CAUSE = "TIME BY CAUSE, A SECOND"
+OF_A_CHANGE = ("before", "after")
+"""The words for the two runs in a table and in a sentence on a cause, if the second run was made after a change."""
+
+
+def both_times(cause: CauseTime) -> list[str]:
+    """Return a cause's times of each second in two runs, as ``4.2 ms``, or ``<4.2 ms`` for a time that is at most
+    known."""
+    return [f"{'<' if most else ''}{of_a_second(ns)}" for ns, most in zip(cause.ns, cause.at_most, strict=True)]
+
+
+def of_a_second(ns: float) -> str:
+    """Return a time of each second, in ns, in words: ``4.2 ms``, or ``0`` below 1 ns."""
+    return nice_ns(round(ns)) if ns >= 1 else "0"
+
+
+def two_run_table(
+    found: Sequence[Effect],
+    width: int,
+    origin: str = "",
+    relation: Relation = "changed",
+    causes: Sequence[CauseTime] = (),
+    *,
+    undecided: bool = False,
+    runs: Sequence[KnownRun] = (),
+) -> Lines:
+    """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
+    counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
+    are called before and after, and rows with a clear change are bold, or coloured if they are better or worse. Such a
+    row also says so in words, if all these words have room. ``causes``: the causes whose times are
+    shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
+    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. If they were made
+    beside different noises, no row is called better or worse. A line below the
+    table says why a cause took more time than all stalls, if one did.
+    """
+    if not found and not causes:
+        return []
+    which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
+    lead = f"{origin.upper()} " if origin else ""
+    rows, styles, words = list[list[str]](), list[str](), list[str]()
+
+    def head(title: str) -> None:
+        words.append("")
+        title = f"{lead}{_ONLY_TWO if undecided and not rows else ''}{title}"
+        rows.append([title, *(which if not rows else ("", "")), ""])
+        styles.append("dim")
+
+    def rows_of(effects: Sequence[Effect]) -> None:
+        for e in effects:
+            absent = which[1 if e.values[1].split()[0] == "0" else 0]
+            told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
+            rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
+            direction = "same" if noises_differ(runs) else e.direction
+            styles.append(_ROW_STYLES[direction] if e.factor >= MOVED and relation == "changed" else "")
+            words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
+
+    # A chapter may be about a latency or a frequency, which is no count.
+    rates = [e for e in found if e.values[1].endswith(" a second")]
+    if others := [e for e in found if e not in rates]:
+        head(f"THE CHAPTER'S FIGURE{'S' if len(others) > 1 else ''}")
+        rows_of(others)
+    if causes:
+        head(_BY_CAUSE)
+    for cause in causes:
+        factor = max(cause.ns) / max(min(cause.ns), 1.0)
+        own = " (own load)" if cause.own_load else ""
+        rows.append([f"{cause.label}{own}", *both_times(cause), _times_in_time(cause, factor, which)])
+        styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
+        words.append("")
+    if rates:
+        head("COUNTS, A SECOND")
+        rows_of(rates)
+    worded = [[*row[:-1], f"{row[-1]}{word}"] for row, word in zip(rows, words, strict=True)]
+    sizes = column_sizes(worded)
+    fits = sum(sizes) + _BETWEEN_COLUMNS * (len(sizes) - 1) <= width
+    lines = table_lines(worded if fits else rows, width, right=(1, 2), gap=_BETWEEN_COLUMNS)
+    for line, style in zip(lines, styles, strict=True):
+        if style:
+            line.stylize(style)
+    return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
+
+
+def _none_in(which: str) -> str:
+    """Return the words for a run without an event. ``which``: the head of the run's column."""
+    return f"none {which}" if which in OF_A_CHANGE else f"none in the {which}"
+
+
+def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
+    """Return True if a cause took more time in a run than all its stalls. Stalls of two threads can overlap. The time
+    of a cause adds both up, and the time in stalls has the overlap once."""
+    stalled = [FIGURES["stalled"].of(seen) for seen in runs]
+    return any(
+        whole is not None and one.ns[run] > whole and not one.at_most[run]
+        for one in causes
+        for run, whole in enumerate(stalled)
+    )
+
+
+def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
+    """Return the factor between a cause's times in two runs, in words for a cell. Return "" if the times are nearly
+    equal or not known. ``which``: the column heads of the two runs."""
+    before, after = cause.ns
+    if factor < ALIKE or not cause.known:
+        return ""
+    if min(cause.ns) < 1:
+        return _none_in(which[1 if after < before else 0])
+    least = ">" if any(cause.at_most) else ""
+    return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
+
+
+def causes_with_row(
+    causes: Sequence[CauseTime], most: int | None = None, named: Collection[str] = ()
+) -> list[CauseTime]:
+    """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
+    chapter's change acts on are taken first, then the largest of the other causes. ``named``: the labels of causes
+    that a sentence beside the table names (``presenter.runs.effect.named_causes``). These and the largest cause always
+    get a row.
+    """
+    largest = max(causes, key=lambda one: max(one.ns), default=None)
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    alone = sum(one.counted for one in causes) == 1
+
+    def shown(one: CauseTime) -> bool:
+        if one.label in named or one is largest:
+            return True
+        if not one.known and not alone:
+            return False
+        share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
+        return share >= LEAST_ROW or ((one.treated or one.counted) and max(one.ns) >= 1)
+
+    found = [one for one in causes if shown(one)]
+    if most is None or len(found) <= most:
+        return found
+    must = sum(one.label in named or one is largest for one in found)
+    ranked = sorted(found, key=lambda one: (one.label not in named and one is not largest, not one.treated))
+    chosen = ranked[: max(most, must)]
+    return [one for one in found if one in chosen]
