@@ -14,16 +14,19 @@ from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 from jitter_workshop.agent.client import asks_password
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.by_hand import NO_THREAD_YET
 from jitter_workshop.flow.chapters.chapter_host import REBOOT
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.host.by_hand import not_for_hand
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
@@ -539,7 +542,10 @@ async def to_apply_of_pinning(pilot: Pilot[None], workshop: FakeWorkshop) -> Cha
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_p_picks_cpus_before_a_run_also_where_chart_and_figures_stand_together(size: tuple[int, int]) -> None:
-    app = at(pinning(), "pinning", "measure")
+    workshop = pinning()
+    # The chart shows the learner's last run, until the chapter has a run of its own.
+    workshop.measure(MeasureRequest(label="earlier", placement="none"), SilentObserver(), CancelToken())
+    app = at(workshop, "pinning", "measure")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         screen = app.screen

@@ -755,7 +755,7 @@ class Measure(Step):
         if self.walk.host.rehearsed:
             return StepLayout(chart=self._recorded_chart)
         # Before the run a high screen shows the curves and the guess, which the run is about to meet.
-        both = self._waits and self.screen.tall and bool(self.curves())
+        both = self._waits and self.screen.tall and bool(self.curves() or self._kept_mark)
         counted = self.screen.tall and bool(self._gap_rates(self.screen.size.width))
         return StepLayout(chart=not self.page.table and (both or not self._waits), both=both or counted)
 
