@@ -17,6 +17,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -167,6 +168,34 @@ async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(mo
             assert "line 3 on the guess" in whole
             assert whole.count("A sentence that is told above the keys.") == 8
             await pilot.press("t")
+
+
+async def test_enter_looks_again_at_a_host_that_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = ["CPU 1 is isolated, so restore the isolation first"]
+    app = WorkshopApp(open_workshop(), "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        for step in ("look", "predict"):
+            screen.walk.go(step)
+        screen.go_to_step("measure")
+        await settled(pilot)
+        monkeypatch.setattr(ChapterHost, "reason", property(lambda self: held[0]))
+        monkeypatch.setattr(
+            type(screen.workshop.context), "look_again", lambda self: held.__setitem__(0, ""), raising=True
+        )
+        screen.redraw()
+        await settled(pilot)
+        assert "CPU 1 is isolated" in text_of(app)
+        assert screen.now.enter_key.label == "look again"
+        for _ in range(9):
+            if not held[0]:
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+        assert screen.now.enter_key.label == "measure"
+        assert "CPU 1 is isolated" not in text_of(app)
+        assert screen.walk.runs.run_in("measure") is None
 
 
 async def test_commands_unfold_as_far_as_a_large_screen_has_room() -> None:
