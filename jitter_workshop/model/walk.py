@@ -94,7 +94,9 @@ class PathEntry:
     - ``chance``: what the chapter can show on this host, as one word (:data:`Chance`).
     - ``held``: a reason to do the chapter later, or "". There are two such reasons: the change has hardly any effect
       here, or the chapter cannot be done yet.
-    - ``restored``: True if the chapter's settings were in effect in the second run, and have been restored since.
+    - ``restored``: True if the chapter's settings were in effect in the second run, and have been restored since. A
+      placement ends with its run.
+    - ``places``: True if the chapter's setting is a placement.
     - ``only_read``: True if the chapter is done, but the learner has only read it: it is taught on a recording, and
       there is no run of it to show.
     """
@@ -122,6 +124,7 @@ class PathEntry:
     hunts: bool = False
     guessed: bool = False
     only_read: bool = False
+    places: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -731,14 +731,15 @@ async def test_a_step_that_a_chapter_lacks_is_no_step_of_its_line() -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
         line = text_of(app).splitlines()[1].rstrip()
-        assert line.endswith("explain   this chapter has no apply")
-        await pilot.click("#loop", offset=(line.index("apply"), 0))
+        assert line.endswith("explain")
+        assert "apply" not in line
+        await pilot.click("#loop", offset=(len(line) + 3, 0))
         await settled(pilot)
         assert chapter_of(app).step == "look"
         while chapter_of(app).step != "measure":
             await pilot.press("enter")
             await settled(pilot)
-        assert text_of(app).splitlines()[1].rstrip().endswith("explain   this chapter has no apply")
+        assert text_of(app).splitlines()[1].rstrip().endswith("explain")
         await pilot.resize_terminal(80, 24)
         await settled(pilot)
         assert "apply" not in text_of(app).splitlines()[1]

@@ -229,14 +229,14 @@ async def test_a_time_is_told_only_of_the_length_that_the_run_will_have() -> Non
         await pilot.press("e", "down", "right", "escape")
         await settled(pilot)
         assert app.preferences.preset == "standard"
-        assert "Press m to see your curve." in text_of(app)
+        assert "m shows your curve first." in text_of(app)
 
 
 async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert "Press m to see your curve in about 20 s." in text_of(app)
+        assert "Enter reads first; m shows your curve" in text_of(app)
         await pilot.press("m")
         await settled(pilot)
         assert len(app.workshop.context.runs.every()) == 1
@@ -265,7 +265,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
         text = text_of(app)
-        assert "p99.9  baseline" in text
+        assert re.search(r"p99.9  baseline · Why so .*", text)
         assert "at diagnose" in text
         drawn = app.screen.query_one(ChartView).curves
         assert [curve.run is not None for curve in drawn] == [False, True]
@@ -428,7 +428,7 @@ async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         text = text_of(app)
-        assert "You have no run yet" not in text
+        assert "m shows" not in text
         assert "see your 1 run:" in text
 
 
@@ -438,12 +438,12 @@ async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tre
         await settled(pilot)
         text = text_of(app)
         assert "recorded host, so nothing can" in text
-        assert "press m" not in text
+        assert "m shows" not in text
         assert "PATH FOR THIS HOST" not in text
         assert text.count("can be measured on a recorded") == 1
         assert "a recorded host can be look…" not in text
         (heads,) = [line for line in text.splitlines() if "ON A RECORDING" in line]
-        assert heads.strip() == "ON A RECORDING"
+        assert heads.strip() == PATH_HEADINGS["recording"]
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
 

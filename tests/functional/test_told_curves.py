@@ -115,7 +115,7 @@ async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
         assert "169 ms" in listed
         assert " 16 ms" not in listed
         words = str(app.screen.query_one("#runs-list").border_title) if size == (80, 24) else listed
-        assert "with the waits" in words
+        assert ("counts the waits" if size == (80, 24) else "with the waits") in words
         assert ("+the" in listed) is (size == (80, 24))
         facts = app.screen.query_one("#run-detail", Sheet).plain()
         assert "with the waits; p99.9 of transit is 16 ms" in " ".join(facts.split())

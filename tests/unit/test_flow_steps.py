@@ -236,6 +236,14 @@ def test_a_setting_that_was_restored_on_the_home_page_has_the_sign_of_a_restored
     assert sign(None) == "✓", "nothing is known of what stands"
 
 
+def test_a_placement_ends_with_its_run() -> None:
+    chapter = WHOLE.chapter("pinning")
+    assert chapter is not None
+    earned = ChapterProgress(marks={"setting": True, "curve": True})
+    assert signs(entry(chapter, earned, None, machine(4), False))[0] == "↩"
+    assert signs(entry(chapter, ChapterProgress(), None, machine(4), False))[0] == "·"
+
+
 def test_a_change_that_moves_hardly_anything_here_is_not_promised() -> None:
     chapter = WHOLE.chapter("interrupts")
     assert chapter is not None

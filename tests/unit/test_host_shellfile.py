@@ -70,7 +70,7 @@ GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
         ({"boot/loader/loader.conf": "", "etc/kernel/cmdline": "quiet"}, "by-hand", "systemd-boot", "/etc/kernel/"),
         ({"boot/firmware/cmdline.txt": "quiet"}, "by-hand", "the Raspberry Pi's firmware", "cmdline.txt"),
         ({"run/ostree-booted": ""}, "by-hand", "OSTree", "rpm-ostree kargs"),
-        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "a container or a container's image"),
+        (DEBIAN | GRUB | {".dockerenv": ""}, "none", "", "a container or its image"),
         (DEBIAN, "none", "", "no files of a boot loader"),
         ({}, "none", "", "no files of a boot loader"),
     ],

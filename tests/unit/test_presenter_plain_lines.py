@@ -16,7 +16,7 @@ from jitter_workshop.flow.chapters.path import order_chapters
 from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
-from jitter_workshop.presenter.course.path import row_told, subject_told
+from jitter_workshop.presenter.course.path import PATH_HEADINGS, row_told, subject_told
 from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.presenter.host.status import fact_lines as facts_view
 from jitter_workshop.presenter.runs.curves import percentile_table
@@ -150,13 +150,15 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
     assert row_told(done) == "setting changed, curve made, guess near"
     back = entry(setting=True, restored=True, measures=False, guess=False)
     assert row_told(back) == "setting restored (↩), no curve (–), guess wrong"
+    assert row_told(entry(setting=True, restored=True, places=True)).startswith("set for its run only (↩), ")
     assert row_told(entry(here=False)) == ""
     # A guess that is kept is not called missing, and a hunt asks for a name.
     assert row_told(entry(guessed=True)).endswith("guess not judged yet (·)")
     assert row_told(entry(guess=True, hunts=True)).endswith(", noise named")
     assert row_told(entry(guess=False, hunts=True)).endswith(", noise not named")
     assert row_told(entry(hunts=True)).endswith(", no noise named yet (·)")
-    assert len(row_told(entry(setting=True, restored=True))) <= 62, "one line beside the chart of 120 columns"
+    placed = entry(setting=True, restored=True, places=True, curve=True, guessed=True)
+    assert len(row_told(placed)) <= 62, "one line beside the chart of 120 columns"
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
@@ -205,7 +207,7 @@ def test_a_chapter_taught_on_a_recording_is_told_apart_from_an_impossible_one() 
     )
     assert [e.chapter_id for e in path] == ["d", "c", "a", "b"]
     said = [" ".join(line.split()) for line in plain(views.path_lines(path, None, 80))]
-    assert said[2:4] == ["ON A RECORDING", "3 ○ C no cpufreq"]
+    assert said[2:4] == [PATH_HEADINGS["recording"], "3 ○ C no cpufreq"]
     assert said[4:] == ["NOT ON THIS HOST AS IT IS", "needs 2 CPUs:", "1 ○ A chapter", "2 ○ B"]
 
 

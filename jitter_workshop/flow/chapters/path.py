@@ -175,7 +175,7 @@ def entry(
     - ``may_change``: True if root's rights are available on this host.
     - ``standing``: the ids of the tunables that this tool has applied and not restored; None if they are not known. A
       setting that the learner earned is called restored if nothing of its chapter stands, and the host's own value is
-      not good.
+      not good. A placement ends with its run.
     """
     reason = reason_not_here(chapter, room, recorded, state.missing)
     # A chapter that only our own change forbids stays where it is on the path.
@@ -190,6 +190,7 @@ def entry(
     chance = "later" if later else _chance(chapter, state, may_change)
     setting, curve = progress.marks.get("setting", False), progress.marks.get("curve", False)
     ids = {word.partition("=")[0] for word in chapter.tunables}
+    places = chapter.changes == "placement"
     gone = standing is not None and state.state != "good" and ids.isdisjoint(standing)
     return PathEntry(
         chapter_id=chapter.id,
@@ -208,10 +209,11 @@ def entry(
         measures=chapter.measures,
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=later or (state.held if not reason and chance == "held" else ""),
-        restored=chapter.changes == "tunables" and curve and (gone or not setting),
+        restored=curve and (setting if places else chapter.changes == "tunables" and (gone or not setting)),
         asks=chapter.prediction is not None or chapter.hunt,
         hunts=chapter.hunt,
         guessed=progress.prediction is not None,
+        places=places,
     )
 
 

@@ -30,6 +30,8 @@ ONCE = (
     "This plan is for the next boot only. If this boot hangs, switch the machine off and on: it then boots as before."
 )
 _ALWAYS = "This plan is for the next boot and every later boot."
+NEEDS_BOOT = "it needs a boot parameter"
+"""The first words of the reason why a chapter's boot parameters cannot be set from here."""
 _CHECK = "'jitter-workshop lessons check' names the line"
 
 
@@ -100,7 +102,7 @@ def look_at_settings(
         return Seen(host, hot, checks, "good", asked=asked)
     by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
     if by_hand and boot_way(seen, chapter.tunables, always=False).why_not:
-        return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
+        return Seen(host, hot, checks, "not_here", f"{NEEDS_BOOT}: {host.boot_loader.reason}", asked)
     held = _held(host, tunables, checks)
     # A load whose interrupt can be moved shows the change, even if the interrupts since boot cannot be moved.
     return dataclasses.replace(seen, held="" if held and brings_an_interrupt(chapter, root) else held)

@@ -76,7 +76,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        reason = "this is a container or a container's image, so set the kernel's parameters on its host"
+        reason = "this is a container or its image, so set kernel parameters on its host"
         return BootLoader("none", "", reason, in_container=True)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader("by-hand", "OSTree", "this system is image-based: use rpm-ostree kargs --append-if-missing=…")

@@ -21,14 +21,17 @@ from jitter_workshop.presenter.text.styled import Text
 
 PATH_HEADINGS = {
     "here": "PATH FOR THIS HOST",
-    "recording": "ON A RECORDING",
+    "recording": "ON A RECORDING · each can be opened",
     "neither": "NOT ON THIS HOST AS IT IS",
     "left_out": "NOT IN THIS CLASS",
 }
 """State of a group of chapters on the path → the heading above the group."""
 
+CHANCE_HEADING = "its change"
+"""The title of the column that says what a chapter's change can show on this host."""
+
 RESTORED = "↩"
-"""The sign of a setting that was in effect in the chapter's second run, and was restored afterwards."""
+"""The sign of a setting that was in effect in the chapter's second run, and was restored or ended afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "moves": "its change shows",
@@ -46,10 +49,12 @@ _SIGNED = (
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
-SIGNS = "Signs: ● done, ◐ begun, ✓ made or right, ✗ wrong, · not yet, – not in this chapter, ↩ restored."
+SIGNS = "Signs: ● done, ◐ begun, ✓ made or right, ✗ wrong, · not yet, – not in this chapter, ↩ no longer set."
 """The legend of the signs of all rows on the path."""
 _OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise named yet (·)", "–": "no guess (–)"}
 """Sign → its meaning in place of a guess, in a chapter with hidden noises."""
+_OF_RUN = "set for its run only (↩)"
+"""The words for ``RESTORED`` if the chapter's setting is a placement, which ends with its run."""
 _GUESS_OPEN = "guess not judged yet (·)"
 
 _LOUD: dict[Chance, str] = {"moves": "text", "measures": "text", "reads": "text"}
@@ -99,12 +104,14 @@ def row_told(entry: PathEntry) -> str:
     """Return a chapter's three signs of progress in words. Return "" for a chapter that this host cannot do."""
     if not entry.here:
         return ""
-    *first, last = (words[sign] for words, sign in zip(_SIGNED, progress_signs(entry), strict=True))
+    first, middle, last = (words[sign] for words, sign in zip(_SIGNED, progress_signs(entry), strict=True))
+    if entry.restored and entry.places:
+        first = _OF_RUN
     if entry.hunts:
         last = _OF_HUNT[progress_signs(entry)[-1]]
     elif entry.guess is None and entry.guessed and entry.asks:
         last = _GUESS_OPEN
-    return ", ".join((*first, last))
+    return ", ".join((first, middle, last))
 
 
 def subject_told(entry: PathEntry) -> str:

@@ -26,7 +26,7 @@ NOTE = (
     "run before it differ in more than the settings."
 )
 NO_STEPS = "Nothing is measured yet. Your first run adds a curve here, and each chapter's second run adds one more."
-HOW = "m on the home screen measures."
+HOW = "m on the home screen measures your first curve."
 NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
 

@@ -336,7 +336,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "status": (
         Action("go", "enter", "go on", "Show the check in full; then open its chapter", palette=False),
         Action("chapter", "n", "chapter", "Go to the chapter that treats the check under the cursor"),
-        Action("improve", "i", "can be better", "Show only checks that can be better", method="filter(True)"),
+        Action("improve", "i", "only ▲", "Show only checks that can be better", method="filter(True)"),
         Action("all", "a", "all", "Show all checks", method="filter(False)"),
         Action("copy", "y", "copy", "Copy the commands that show the check"),
         Action("again", "r", "look again", "Read this host once more"),

@@ -18,8 +18,7 @@ class LoopLine(Sheet):
     """Show the steps of a chapter in one line.
 
     A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. If the steps do not fit with
-    these signs, only their colours tell that. The present step has ▸ and capital letters. If there is room, the end of
-    the line names the steps that the chapter leaves out.
+    these signs, only their colours tell that. The present step has ▸ and capital letters.
     """
 
     @dataclass
@@ -52,10 +51,6 @@ class LoopLine(Sheet):
             style = {"now": "bold accent under", "done": "good", "seen": "text"}.get(step.state, "dim")
             self._spans.append((line.cell_len, line.cell_len + len(text), step.name))
             line.append(text, style)
-        left_out = [step.name for step in self._steps if step.state == "left_out"]
-        note = f"   this chapter has no {', '.join(left_out)}"
-        if left_out and line.cell_len + len(note) <= width:
-            line.append(note, "faint")
         return [line]
 
     def on_click(self, event: events.Click) -> None:

@@ -13,14 +13,22 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import ID, REASON, SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, is_new, path_words, progress_signs
+from jitter_workshop.presenter.course.path import (
+    CHANCE_HEADING,
+    CHANCES,
+    PATH_HEADINGS,
+    is_new,
+    path_words,
+    progress_signs,
+)
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
-_CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
 HEAD_ROWS = 1
 """The number of lines of the path's head (#path-head in workshop.tcss)."""
+_GAP = 3
+"""The spaces before the column on the chapters' changes, if there is room."""
 _NARROW = 66
 """Below this width, a chapter's minutes are shown only for the chapter under the cursor, in the line below the path."""
 
@@ -131,7 +139,7 @@ class PathList(Sheet):
         top = self.parent.scroll_offset.y if isinstance(self.parent, Widget) else 0
         for index, said in self._rows()[:top]:
             title = said if index is None and not said.startswith(" ") else title
-        yield self._title(title, width, heads=True)
+        yield self._title(title, width, heads=True, chance=title == PATH_HEADINGS["here"])
 
     def for_glossary(self) -> str:
         """Return the text in which the glossary looks for terms. The titles of the chapters are left out."""
@@ -141,11 +149,17 @@ class PathList(Sheet):
         for index, said in self._rows():
             yield self._title(said, width) if index is None else self._chapter(index, said, width)
 
-    def _title(self, title: str, width: int, *, heads: bool = False) -> Text:
+    def _title(self, title: str, width: int, *, heads: bool = False, chance: bool = False) -> Text:
+        """Return a line with a heading. ``heads``: True for the line that also has the titles of the columns.
+        ``chance``: True if this line also has the title of the column on the chapters' changes."""
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), ellipsis=True)
         if heads:
             names = "".join(f"{name:^{wide}}" for name, wide in self._columns)
+            start = self._chances_start(width)
+            if chance and line.cell_len + 2 <= start:
+                line.append(" " * (start - line.cell_len))
+                line.append(CHANCE_HEADING, "dim")
             line.append(" " * max(width - line.cell_len - len(names), 1))
             line.append(names, "dim")
         return line
@@ -171,13 +185,11 @@ class PathList(Sheet):
             why = why if line.cell_len + 3 + len(why) <= room else why.partition(": ")[0]
             line.append(f"  {why}", "dim")
         elif entry.here:
-            whole = self._titles + 2 + 2 + self._asides(whole=True) + 1 + _CHANCE_WIDTH <= room
+            whole, start = self._whole(width), self._chances_start(width)
             aside = f"  {_aside(entry, whole):<{self._asides(whole)}}" if width >= _NARROW else ""
-            before = room - _CHANCE_WIDTH - 1
             # A long title is cut, never the minutes behind it.
-            line.truncate(max(before - len(aside), 1), ellipsis=True)
-            line.append(aside or "  ")
-            line.append("  " if line.cell_len < before else " ")
+            line.truncate(max(start - 1 - len(aside), 1), ellipsis=True)
+            line.append(f"{aside:<{max(start - line.cell_len, 0)}}")
             line.append(*CHANCES[entry.chance])
         line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
@@ -187,6 +199,24 @@ class PathList(Sheet):
         if under:
             line.stylize("under")
         return line
+
+    def _whole(self, width: int) -> bool:
+        """Return True if a row of this width has room for the name of a begun chapter's step."""
+        return self._titles + 2 + 2 + self._asides(whole=True) + 2 + self._chance_width < self._room(width)
+
+    def _room(self, width: int) -> int:
+        """Return the part of a row's width that is left of the columns of marks."""
+        return width - sum(wide for _, wide in self._columns)
+
+    @property
+    def _chance_width(self) -> int:
+        """Return the width of the column on the chapters' changes."""
+        return max(len(words) for words in (CHANCE_HEADING, *(CHANCES[one.chance][0] for one in self._entries)))
+
+    def _chances_start(self, width: int) -> int:
+        """Return the position in a row at which the column on the chapters' changes begins."""
+        aside = 2 + self._asides(self._whole(width)) if width >= _NARROW else 0
+        return max(min(self._titles + 2 + aside + _GAP, self._room(width) - 1 - self._chance_width), 1)
 
     def _asides(self, whole: bool) -> int:
         """Return the width of the column with minutes or progress. ``whole``: as in :func:`_aside`."""

@@ -58,6 +58,8 @@ ABOUT_ROWS = {False: 3, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
 _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
+_LEAST_BAR = 6
+"""The width of a bar beside a long name."""
 _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
 _MOST_NOTICES = 3
@@ -232,16 +234,28 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return host_column(self.workshop.context.host, width)
 
     def _newest(self) -> RunCurve | None:
-        """Return the learner's newest run of ``ring`` without a load beside it. If all have a load, return the newest,
-        and its label says so. Return None without a run."""
+        """Return the learner's newest run of ``ring`` that had no load beside it and was not disturbed. If there is
+        none, return the newest without a load, or else the newest. Return None without a run.
+
+        The label names the run's chapter, which need not be the next one, and says what was beside the run.
+        """
         every = self.workshop.context.runs.every()
         rings = [run for run in apart_from_proofs(every) if run.workload == "ring"]
         alone = [run for run in rings if not _has_load(run)]
-        newest = next(iter(self.workshop.told_curves((alone or rings)[-1:])), None)
-        if newest is None or not _beside_a_load(newest):
+        calm = [run for run in alone if not run.disturbed]
+        newest = next(iter(self.workshop.told_curves((calm or alone or rings)[-1:])), None)
+        if newest is None or newest.run is None:
             return newest
-        said = f"{newest.label}, beside a load"
+        aside = ", beside a load" if _has_load(newest.run) else ", disturbed" if newest.run.disturbed else ""
+        said = f"{self._in_its_chapter(newest)}{aside}"
         return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
+
+    def _in_its_chapter(self, shown: RunCurve) -> str:
+        """Return the label of a run, and the title of the chapter for which the run was made."""
+        for chapter in self.workshop.course.chapters:
+            if shown.key in self.workshop.context.progress(chapter.id).runs.values():
+                return f"{shown.label} · {chapter.title}"
+        return shown.label
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
@@ -304,10 +318,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
         largest = max(known, default=0)
         # A factor of two is seen on a linear scale only; a factor of a hundred only on a logarithmic one.
         logarithmic = bool(known) and largest > _LINEAR * min(known)
-        name_width = max(min(34, width - 44), 12)
-        for shown, value in pairs:
+        published = (f"{clean(c.label, WORD)} ({clean(c.curve.origin, WORD)})" for c, _ in pairs[1:])
+        names = (label_of(newest), *published)
+        name_width = max(min(max(map(len, names)), width - 27 - _LEAST_BAR), 12)
+        for (shown, value), name in zip(pairs, names, strict=True):
             own = shown is newest
-            name = label_of(shown) if own else f"{clean(shown.label, WORD)} ({clean(shown.curve.origin, WORD)})"
             room = min(max(width - name_width - 27, 4), 60)
             scale = log_bar if logarithmic else bar_of_value
             drawn = scale(value, largest, room) if value else ""
@@ -330,7 +345,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.workshop.context.recorded:
             return RECORDED_HOST
         quick = self.workshop.context.class_view is None and self.frame.preferences.preset == "quick"
-        return f"You have no run yet. Press m to see your curve{' in about 20 s' if quick else ''}."
+        seconds = ", in about 20 s" if quick else ""
+        new = is_new(self.workshop.path())
+        return f"Enter reads first; m shows your curve first{seconds}." if new else f"m shows your curve{seconds}."
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices

@@ -41,10 +41,12 @@ from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 _COLUMN = 8
 _LEAST_NAME = 10
 """The least width of the column with the names of runs, if a name has no line of its own."""
-_LEAST_CHAPTER = 5
-"""The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
-_SIGN, _SIGN_MEANS = "+", "with the waits, or from the due time"
+_LEAST_LABEL = 4
+"""The least number of characters of a run's label in the list behind the name of its chapter."""
+_SIGN, _SIGN_MEANS = "+", "counts the waits"
 """The sign of a run whose latencies are not the measured ones, where a row has no room for its words."""
+_BOLD_MEANS = "bold: judged by"
+"""The meaning of the figure in bold: the percentile by which the run's chapter is judged."""
 MOST_DRAWN = 6
 """The largest number of curves in the chart. More curves could not be told apart."""
 
@@ -183,7 +185,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         shown.display = self._heat
         self.query_one("#runs-chart").border_title = "Heat map" if self._heat else "Curves"
         signed = self._with_waits and not self.huge
-        self.query_one("#runs-list").border_title = f"Runs · {_SIGN} {_SIGN_MEANS}" if signed else "Runs"
+        keys = [*([f"{_SIGN} {_SIGN_MEANS}"] if signed else []), *([_BOLD_MEANS] if self._runs else [])]
+        self.query_one("#runs-list").border_title = " · ".join(("Runs", *keys))
         if self._heat and under is not None and shown.name_of_run != under.id:
             shown.show(None, "Reading the run's blocks…", under.id)
             self.run_worker(self._read_heat(under), exclusive=True, group="heat")
@@ -253,8 +256,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
     def _named(self, run: Run, room: int | None = None) -> str:
         """Return a run's chapter, label and marks as one text of at most ``room`` characters.
 
-        If the text is too long, cut the chapter; leave it out where less than _LEAST_CHAPTER characters of it would be
-        left. If it is still too long, cut the end of the label. If ``room`` is None, return the full text.
+        If the text is too long, cut the end of the label; leave it out if less than _LEAST_LABEL characters of it would
+        be left. If the text is still too long, cut the end of the chapter. If ``room`` is None, return the full text.
         """
         aside = f" ({clock_with_waits(run)})" if self.huge and run.id in self._with_waits else ""
         aside += f" ({run.mark})" if run.mark else ""
@@ -265,9 +268,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         named = (f"{chapter}: " if chapter else "") + label
         if room is None or len(named) + len(aside) <= room:
             return named + aside
-        if chapter and (left := room - len(f": {label}{aside}")) >= _LEAST_CHAPTER:
-            return f"{clean(chapter, left)}: {label}{aside}"
-        return clean(clean(label, max(room - len(aside), 4)) + aside, room)
+        if chapter and (left := room - len(f"{chapter}: {aside}")) >= _LEAST_LABEL:
+            return f"{chapter}: {clean(label, left)}{aside}"
+        return clean(clean(chapter or label, max(room - len(aside), 4)) + aside, room)
 
     def _detail(self, width: int) -> Iterable[Text]:
         """Yield facts about the run under the cursor."""
