@@ -101,7 +101,8 @@ def format_choices(formats: Sequence[Format], chosen: Format, width: int) -> Ite
 
 
 def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
-    prose = min(width, _WIDEST)
+    prose, found = min(width, _WIDEST), list(found)
+    drawn_elsewhere = [one for one in found if isinstance(one, blocks.HeatChart) and not one.worst]
     for number, one in enumerate(found):
         if isinstance(one, blocks.Subsection):
             yield from [Text()] if number else []
@@ -118,7 +119,10 @@ def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
         elif isinstance(one, blocks.HeatChart) and not one.worst:
-            yield from wrap(Text(f"In the file: {one.title}", "dim"), prose)
+            several = len(drawn_elsewhere) > 1
+            told = f"{len(drawn_elsewhere)} more such charts" if several else one.title
+            if one is drawn_elsewhere[-1]:
+                yield from wrap(Text(f"In the file: {told}", "dim"), prose)
         elif isinstance(one, blocks.HeatChart):
             yield from wrap(Text(one.title, "bold text"), prose)
             yield from wrap(Text(one.text, "dim"), prose)

@@ -96,15 +96,19 @@ async def test_each_question_of_the_course_fits_a_small_screen_with_its_explanat
             await pilot.press("enter")
 
 
-@pytest.mark.parametrize("keys", [("escape",), ("q",), ("enter", "enter")])
-async def test_questions_are_skipped_by_one_key_and_do_not_come_twice(
+@pytest.mark.parametrize("keys", [("escape",), ("q",), ("enter",) * 4])
+async def test_questions_are_skipped_by_one_key_or_a_second_enter_and_do_not_come_twice(
     workshop: FakeWorkshop, keys: tuple[str, ...]
 ) -> None:
     app = WorkshopApp(workshop, "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        page_of(app)
-        await pilot.press(*keys)
+        page = page_of(app)
+        await pilot.press(keys[0])
+        if keys[0] == "enter":
+            assert "Enter again skips" in text(page)
+            assert "1 of 2" in text(page)
+        await pilot.press(*keys[1:])
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert "LOOK" in text_of(app)

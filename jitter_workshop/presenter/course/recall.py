@@ -60,12 +60,18 @@ def comes_back(judged: RecallResult) -> str:
     return f"This question comes back after {many(judged.visits, 'chapter')}."
 
 
-def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
-    """Return the line that names the keys of the screen. ``last``: no further question follows."""
+def answer_first(one: Asked) -> str:
+    """Return the line after the first Enter without an answer: what the next Enter does."""
+    return f"You have not answered yet: 1–{len(one.question.answers)} answers. Enter again skips the question."
+
+
+def recall_keys_line(one: Asked, answered: bool, last: bool, reminded: bool) -> str:
+    """Return the line that names the keys of the screen. ``last``: no further question follows. ``reminded``: True if
+    Enter was pressed without an answer, so that the next Enter skips the question."""
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
         return f"Enter {onward}"
-    return f"1–{len(one.question.answers)} answers · Enter skips it · Esc skips all of them"
+    return f"1–{len(one.question.answers)} answers · Enter skips it{'' if reminded else '?'} · Esc skips all"
 
 
 def recall_prompt(one: Asked) -> str:
