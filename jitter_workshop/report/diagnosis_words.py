@@ -53,8 +53,10 @@ def can_end(ended_ns: int, stalled_ns: int, seconds: float = 0.0, threads: int =
 
 def acts_on(cause: str, acts: bool) -> str:
     """Return a sentence that says if the chapter's change acts on a cause. ``cause``: the cause's name, which the
-    sentence repeats: several causes may be named before it. ``acts``: True if the change acts on it."""
-    return f"The change of this chapter {'acts' if acts else 'does not act'} on this cause: {cause}."
+    sentence repeats if several causes may be named before it; "" if the sentence before names only this cause.
+    ``acts``: True if the change acts on it."""
+    on = f"this cause: {cause}" if cause else "it"
+    return f"The change of this chapter {'acts' if acts else 'does not act'} on {on}."
 
 
 def took(chosen: str, chosen_ns: int | None, share: float) -> str:

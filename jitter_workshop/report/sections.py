@@ -693,9 +693,10 @@ def _asked(asks: str, emulated: bool) -> str:
 def _what_ends(one: ReportedDiagnosis, chosen: str) -> str:
     """Return sentences on an answer to the question which causes the chapter's change can end."""
     share = one.chosen.ns / one.stalled_ns if one.stalled_ns else 0.0
-    acts = UNDECIDED_TASKS if one.right is None else acts_on(chosen, one.right)
+    time = took(chosen, one.chosen.ns, min(share, 1.0))
+    acts = UNDECIDED_TASKS if one.right is None else acts_on("" if time else chosen, one.right)
     ends = can_end(one.ended_ns, one.stalled_ns, threads=one.threads) if one.source == "trace" else ""
-    return " ".join(filter(None, (took(chosen, one.chosen.ns, min(share, 1.0)), acts, ends)))
+    return " ".join(filter(None, (time, acts, ends)))
 
 
 def _diagnosis(one: ReportedDiagnosis) -> Facts:

@@ -468,7 +468,7 @@ def test_a_report_has_the_question_of_the_causes_that_the_change_ends(workshop: 
     assert 0 < told.ended_ns < told.stalled_ns
     text = markdown_text(document, {}).replace("\\", "")
     assert asked in text
-    assert f"{acts_on('work flush_to_ldisc', True)} This change can end 27 ms of the 569 ms of stalls." in text
+    assert f"{acts_on('', True)} This change can end 27 ms of the 569 ms of stalls." in text
 
 
 def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(

@@ -274,8 +274,9 @@ def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter
     most, chosen = found.most, found.chosen
     if seen.asks == "ends":
         share = (chosen.total_ns or 0) / seen.stalled_ns if seen.stalled_ns else 0.0
-        acts = _with_woken(chosen, seen, chapter, course) or means(chosen, chapter, course)
-        return took(chosen.label, chosen.total_ns, min(share, 1.0)), UNDECIDED_TASKS if found.right is None else acts
+        time = took(chosen.label, chosen.total_ns, min(share, 1.0))
+        acts = _with_woken(chosen, seen, chapter, course) or means(chosen, chapter, course, named=bool(time))
+        return time, UNDECIDED_TASKS if found.right is None else acts
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
         said = undecided_sentence(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
@@ -304,12 +305,13 @@ def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Cours
     return f"{lead}: {numbers}. {means(woken, chapter, course)}"
 
 
-def means(most: Suspect, chapter: Chapter, course: Course) -> str:
-    """Return a sentence that says whether a change of this or another chapter acts on the cause ``most``."""
+def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = False) -> str:
+    """Return a sentence that says whether a change of this or another chapter acts on the cause ``most``. ``named``:
+    True if the sentence before names this cause and no other."""
     how, title = reach_of_course(most, chapter, course)
-    title = clean(title, ID)
+    title, label = clean(title, ID), "" if named else most.label
     if how == "this":
-        return acts_on(most.label, True)
+        return acts_on(label, True)
     if how == "explained":
         but = "" if chapter.changes == "nothing" else " The change that it makes does not act on it."
         return f"This chapter explains what helps against this cause.{but}"
@@ -318,7 +320,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     if how == "another":
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."
-        return f"{acts_on(most.label, False)} The chapter '{title}' treats it."
+        return f"{acts_on(label, False)} The chapter '{title}' treats it."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
