@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.presenter.course import hunt as words
 
 
@@ -56,3 +57,12 @@ def test_a_setting_that_keeps_noises_away_is_named_with_the_way_to_restore_it() 
     assert words.kept_away(("isolation",), "restore it") == (
         "Applied now: isolation. This keeps noises off the measured CPU. Before you measure, restore it."
     )
+
+
+def test_after_a_hunt_its_noise_is_told_with_its_sign() -> None:
+    hunts = [HuntOutcome("timer", named=True), HuntOutcome("greedy", named=False)]
+    head, *told = [line.plain for line in words.last_noise(hunts, 200)]
+    assert head == "THE NOISE OF YOUR LAST HUNT: A GREEDY THREAD"
+    assert " • How to find it: Another task runs on the hot CPU and on no other CPU." in told
+    assert words.last_noise([], 200) == []
+    assert words.last_noise([HuntOutcome("unknown", named=True)], 200) == []

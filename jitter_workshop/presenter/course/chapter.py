@@ -22,6 +22,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
+from jitter_workshop.presenter.course.hunt import last_noise
 from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.omission import to_repeat
@@ -280,7 +281,8 @@ def learnt_and_evidence(walk: ChapterWalk, learnt: Sequence[str], width: int) ->
             clock = told.clock if told is not None else ""
             evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
         evidence += explanation(view, runs, width, disturbances.disturbed_in_full(walk.runs.seen(view.run)))
-    parts = [part for part in (learned, evidence) if part]
+    hunted = last_noise(walk.progress.hunts, width) if walk.hunts else []
+    parts = [part for part in (hunted, learned, evidence) if part]
     return [line for part in parts for line in (*part, Text())][:-1]
 
 

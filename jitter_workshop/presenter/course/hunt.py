@@ -10,10 +10,11 @@ from pathlib import Path
 
 from jitter_workshop.flow.chapters.hunt import LONGEST_S, Hunt, HuntAnswer, tries
 from jitter_workshop.flow.chapters.hunt import past_hunts as past_hunts
-from jitter_workshop.model.noise import Noise
+from jitter_workshop.model.noise import NOISES, Noise
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.host.changes import list_ids
+from jitter_workshop.presenter.text.lines import Lines, items, small_title
 
 NOT_TOLD = "you are not told which"
 R_MEASURES = "r measures whether that helped."
@@ -21,6 +22,9 @@ HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
 NAME = "jitter-workshop"
 
 GIVING_UP = "The workshop then names the noise and ends it. This hunt counts as not found."
+
+_HEADINGS = ("What it does", "How to find it", "What helps")
+"""The headings of the three sentences on a noise."""
 
 FIRST = "Hide a noise first. This run is measured while the noise runs."
 
@@ -88,7 +92,7 @@ ELSEWHERE = "Type one of these commands in another terminal. Stay in this chapte
 def no_cure(hide: str, measure: str) -> str:
     """Tell how a learner comes to try a cure. ``hide``, ``measure``: what the learner presses or types to hide a noise
     and to measure, such as "press x" and "m to measure"."""
-    return f"To try a cure, {hide} to hide a noise, then {measure}."
+    return f"To try a cure, {hide} to hide a noise, then {measure}. Then r lists the ways."
 
 
 def digit_keys(rows: int) -> str:
@@ -210,4 +214,15 @@ def reasons(finding: HuntAnswer, hunt: Hunt) -> tuple[tuple[str, str], ...]:
     """Return the sentences below the verdict, each as (heading, sentence)."""
     if unanswered(hunt):
         return (("", finding.sentences[0]),)
-    return tuple(zip(("What it does", "How to find it", "What helps"), finding.sentences, strict=True))
+    return tuple(zip(_HEADINGS, finding.sentences, strict=True))
+
+
+def last_noise(hunts: Sequence[HuntOutcome], width: int) -> Lines:
+    """Return lines on the noise of the hunt that ended last: what it does, its sign, and what helps. Return [] if no
+    hunt has ended, or if this version has no such noise."""
+    last = next((noise for noise in NOISES if hunts and noise.id == hunts[-1].kind), None)
+    if last is None:
+        return []
+    told = zip(_HEADINGS, (last.what, last.found_as, last.treatment), strict=True)
+    lines = [f"{heading}: {sentence}" for heading, sentence in told]
+    return [small_title(f"THE NOISE OF YOUR LAST HUNT: {last.title.upper()}"), *items(lines, width, " • ")]
