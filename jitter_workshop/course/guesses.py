@@ -218,6 +218,45 @@ def _judged(given: Answer, found: _Decision) -> GuessOutcome:
     return GuessOutcome(text, near, explanation, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredAnswers:
+    """Hold what runs say of the answers of a question. ``right``: the ids of the right answers. ``figures``: the id of
+    an answer → its figure in the runs, in words; an answer whose figure is not known is missing."""
+
+    right: tuple[str, ...]
+    figures: Mapping[str, str]
+
+
+def measured_answers(
+    task: GuessTask, seen: KnownRun, before: KnownRun | None, shows: Shows | None
+) -> MeasuredAnswers | None:
+    """Return the right answers of a question, and the figures of its answers. Return None if these runs decide nothing.
+    The parameters are those of :func:`outcome`."""
+    if task.kind != "choice" or seen.timeless or (task.by is not None and before is None and task.by != "value"):
+        return None
+    if task.by is None:
+        return MeasuredAnswers(tuple(a.id for a in task.answers if a.right), {})
+    first = before or seen
+    found = _decide(task, first, seen, shows)
+    if found is None or _few_sent(task, found.right, first, seen, shows):
+        return None
+    names = {answer.id: answer.figure for answer in task.answers}
+    if task.by != "falls":
+        # One figure decides, and only the right answer has its value in its range.
+        name = shows.figure if task.by == "factor" and shows is not None else task.figure
+        names = {answer.id: name for answer in found.right}
+    figures = {answer: _told(task, name, first, seen) for answer, name in names.items() if name is not None}
+    return MeasuredAnswers(tuple(a.id for a in found.right), figures)
+
+
+def _told(task: GuessTask, name: str, before: KnownRun, seen: KnownRun) -> str:
+    """Return the value of a figure in the run that decides, or its values in both runs if both decide."""
+    if task.by == "value":
+        return figure_with_id(name).told(seen)
+    one = _deciding(name, before, seen) if task.by == "falls" else figure_with_id(name)
+    return f"{one.change(one.of(before), one.of(seen))}{'' if one is figure_with_id(name) else WITH_WAITS}"
+
+
 def guess_can_be_judged(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
     """Return True if these runs have the figure that decides the question. Otherwise no guess can be judged."""
     if seen is None or (before is None and task.by != "value"):

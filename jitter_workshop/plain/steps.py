@@ -157,10 +157,13 @@ class PlainPredict(PlainStep):
             return
         talk.tell(task.question)
         talk.say("")
-        if task.kind == "choice":
+        known, kept = walk.guess.answers(), walk.progress.prediction
+        if task.kind == "choice" and known is not None:
+            yours = kept.choice if kept is not None else None
+            talk.say(*chapter_view.measured_answer_lines(task, yours, known, talk.width))
+        elif task.kind == "choice":
             for number, answer in enumerate(task.answers, 1):
                 talk.tell(answer.text, f"  {number}  ", "     ")
-        kept = walk.progress.prediction
         if kept is not None:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, LINE)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.course.guesses import outcome
+from jitter_workshop.course.guesses import measured_answers, outcome
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.run import Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
@@ -350,3 +350,16 @@ def test_a_difference_that_decides_is_told_with_both_parts_and_is_not_judged_bel
     assert near is None
     assert text.startswith("Your guess is not judged. Stalls of 100")
     assert "86.1 − 107" in text
+
+
+def test_a_measured_question_tells_its_right_answers_and_the_figures_of_the_others() -> None:
+    known = measured_answers(FALLS, run(4, 40), run(400, 40), None)
+    assert known is not None
+    assert known.right == ("preempted",)
+    assert known.figures["preempted"] == "40 → 0.4 a second"
+    assert known.figures["faults"] == "4 → 4 a second"
+    assert "none" not in known.figures
+    value = measured_answers(VALUE, run(50), None, None)
+    assert value is not None
+    assert (value.right, value.figures) == (("some",), {"some": "5 a second"})
+    assert measured_answers(FALLS, run(4, 40), None, None) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.course.checks import without_change
-from jitter_workshop.course.guesses import by_curve, guess_can_be_judged, outcome
+from jitter_workshop.course.guesses import MeasuredAnswers, by_curve, guess_can_be_judged, measured_answers, outcome
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -135,6 +135,19 @@ class ChapterGuess:
         told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still ran."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
+
+    def answers(self) -> MeasuredAnswers | None:
+        """Return which answers this host's runs show to be right, and the figures of the answers. Return None as long
+        as the deciding run is not made, and if the runs decide nothing."""
+        task = self._chapter.prediction
+        run = self._runs.run_in(task.slot) if task is not None else None
+        if task is None or run is None or not self.measured or self._chapter.program or self._host.rehearsed:
+            return None
+        first = self._runs.run_in("measure")
+        before, seen = None if first is None else self._runs.seen(first), self._runs.seen(run)
+        if task.by in _BY_BOTH and self._cannot_be_compared(before, seen):
+            return None
+        return measured_answers(task, seen, before, self._chapter.shows)
 
     def _cannot_be_compared(self, before: KnownRun | None, seen: KnownRun | None) -> bool:
         """Return True if two runs were made in the same way, and differ for a known reason. The comparison tells it."""

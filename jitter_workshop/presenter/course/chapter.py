@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jitter_workshop.course.guesses import answer_for_value
+from jitter_workshop.course.guesses import MeasuredAnswers, answer_for_value
 from jitter_workshop.flow.chapters.recorded import RecordedChapter
 from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
@@ -67,6 +67,8 @@ class Fold:
 
 
 ALL_OPEN = Fold()
+_GAP = "  "
+"""The fewest blanks between an answer and its figure."""
 HINTS_OVER = (
     "A run has already shown if your guess is right, so there are no more hints. The step 'explain' gives the reason."
 )
@@ -88,16 +90,42 @@ _MORE: dict[CommandState, str] = {"wrong": "✗ another value was found; ", "alr
 """The meaning of marks that are explained only where a command has them."""
 
 
-def guess_choice_lines(task: GuessTask, chosen: int, locked: str, width: int) -> Lines:
+def guess_choice_lines(
+    task: GuessTask, chosen: int, locked: str, width: int, measured: MeasuredAnswers | None = None
+) -> Lines:
     """Return the question and its answers. ``chosen``: the index of the answer under the cursor. ``locked``: why the
-    guess cannot be changed any more, or ""."""
+    guess cannot be changed any more, or "". ``measured``: what the runs say of the answers; None while that is not
+    known. If it is known, the right answers and the learner's are marked."""
     lines = [*wrap(styled(task.question, "bold text"), width), Text()]
-    for number, answer in enumerate(task.answers):
+    if measured is not None:
+        kept = task.answers[chosen].id if 0 <= chosen < len(task.answers) else None
+        lines += measured_answer_lines(task, kept, measured, width)
+    for number, answer in enumerate(task.answers if measured is None else ()):
         under = number == chosen
         said = in_one_style(answer.text, "bold accent" if under else "text")
         lines += wrap(said, width, f"{'▸' if under else ' '} {number + 1}  ")
     if locked:
         lines += [Text(), *wrap(Text(locked, "dim"), width)]
+    return lines
+
+
+def measured_answer_lines(task: GuessTask, kept: str | None, measured: MeasuredAnswers, width: int) -> Lines:
+    """Return the answers of a question that is measured: the right ones have a tick, a wrong guess has a cross. The
+    figure of an answer stands at the right edge, or below the answer if it has no room there. ``kept``: the id of the
+    learner's answer, None if there is no guess."""
+    lines: Lines = []
+    for number, answer in enumerate(task.answers, 1):
+        right, yours = answer.id in measured.right, answer.id == kept
+        sign, style = ("✓", "bold good") if right else ("✗", "bad") if yours else (" ", "text")
+        said = in_one_style(f"{answer.text} (your guess)" if yours else answer.text, style)
+        lead, figure = f"{sign} {number}  ", measured.figures.get(answer.id, "")
+        shown = wrap(said, width, lead)
+        room = width - shown[-1].cell_len - len(figure)
+        if figure and room >= len(_GAP):
+            shown[-1] = Text.assemble(shown[-1], " " * room, (figure, style))
+        elif figure:
+            shown += wrap(Text(figure, style), width, " " * len(lead))
+        lines += shown
     return lines
 
 

@@ -138,7 +138,7 @@ class ChapterPage:
         if task is None:
             return ""
         if self.walk.guess.measured:
-            return "The answer is measured already, so the guess cannot change."
+            return "This is measured, so the guess is fixed."
         # A guess counts only before the answer is known.
         if self.walk.runs.run_in(task.slot) is not None:
             return ""

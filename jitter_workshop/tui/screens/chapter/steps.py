@@ -636,7 +636,8 @@ class Predict(Step):
         task = self.walk.chapter.prediction
         if task is None or self.page.marking:
             return []
-        lines = chapter_view.guess_choice_lines(task, self.choice, self.page.lock_reason, width)
+        known = self.walk.guess.answers()
+        lines = chapter_view.guess_choice_lines(task, self.choice, self.page.lock_reason, width, known)
         outcome = self.walk.guess.outcome() if self.walk.runs.run_in(task.slot) is None else None
         return lines if outcome is None else lines + chapter_view.guess_outcome_lines(task, outcome, width)
 
