@@ -730,6 +730,19 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
         lead = effects_of_change(with_due(slow, 200_000_000), with_due(run(), due_ns), shows, "99").lead
         assert lead is not None
         assert (lead.name, lead.direction) == ("p99 from the due time", direction)
+    # Beside different noises, the news is how the two clocks of the first run differ.
+    sides = with_due(slow, 200_000_000), with_due(dataclasses.replace(run(), noise="stall", id="b"), 4_000_000)
+    apart = effects_of_change(*sides, shows, "99")
+    (told,) = effect.result_of_two_runs(apart, sides, "changed", 300).told
+    assert told.plain.startswith("One run, two clocks: p99 is ")
+    assert told.plain.endswith(
+        " by transit, 200 ms from the due time. In the second run p99 from the due time is 4 ms."
+    )
+    value, role = effect.large_figure(apart, runs=sides)
+    assert value.endswith("×")
+    assert float(value[:-1].replace(",", "")) > 900, "not the factor between the two runs"
+    assert role == "accent"
+    assert effect_table.two_run_table([apart.lead], 80, runs=sides)[0].plain.split()[-2:] == ["first", "second"]
     # If this figure hardly moved, no percentile of transit takes its place.
     alike = effects_of_change(with_due(slow, 200_000_000), with_due(run(), 180_000_000), shows, "99")
     assert alike.lead is None

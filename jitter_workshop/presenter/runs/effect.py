@@ -37,6 +37,7 @@ _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
+_SECOND_RUN = f"In the second run {FIGURES[P99_FROM_DUE_TIME].title} is "
 _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
 _NO_LATENCY = "No latency figure changed by a factor of 2"
@@ -122,8 +123,9 @@ def large_figure(
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
     value of the figure that judges the run, with the waits if the run needs them. A question mark follows if these
     waits are not known.
-    For two runs it is the factor of the :func:`loudest` effect. A factor of latency, or of the stalls that judge the
-    runs, is not shown if chance, other tasks or such a run may explain it.
+    For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
+    due time, it is the factor between the two clocks of the first run. A factor of latency, or of the stalls that judge
+    the runs, is not shown if chance, other tasks or such a run may explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
     due time."""
     if isinstance(found, Effects):
@@ -132,6 +134,9 @@ def large_figure(
             return "", ""
         if loud is found.shown:
             return f"{times_told(loud.factor)}×", "accent"
+        clocks = _two_clocks(runs) if by_the_due_time(loud) and noises_differ(runs) else None
+        if clocks is not None:
+            return f"{times_told(clocks[1] / max(clocks[0], 1))}×", "accent"
         judges = found.tail is not None and loud.name == found.tail.name
         large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
@@ -317,8 +322,13 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
         line.append(f" {name} moved most: {_none(lead) or f'{times_told(lead.factor)} times {lead.how}'}.", "text")
     elif (tail := found.tail) is not None and tail.name != first.name and not by_the_due_time(first):
         line.append(f" {_judged_by(tail)}", "text")
-    if by_the_due_time(first) and (transit := _blind_transit(runs)):
-        line.append(f" {transit}", "text")
+    if by_the_due_time(first) and (clocks := _two_clocks(runs)) is not None:
+        transit, due = map(nice_ns, clocks)
+        if looks == _DIFFERS:
+            # The two runs differ by plan. What the chapter shows is how the two clocks of the first run differ.
+            said = f"One run, two clocks: p{DUE_TAIL} is {transit} by transit, {due} from the due time."
+            return Text.assemble((said, style), (f" {_SECOND_RUN}{first.values[1]}.", "text"))
+        line.append(f" Transit hides it: in the first run p{DUE_TAIL} of transit is {transit}.", "text")
     return line
 
 
@@ -327,13 +337,13 @@ def _judged_by(tail: Effect) -> str:
     return f"Judged by {describe_effect(tail)}{_doubt(tail)}."
 
 
-def _blind_transit(runs: Sequence[KnownRun]) -> str:
-    """Return a sentence on transit in the first run, if transit leaves out most of the latency from the due time; else
-    ""."""
+def _two_clocks(runs: Sequence[KnownRun]) -> tuple[float, float] | None:
+    """Return p99 of the first run by transit and from the due time, in ns, if transit leaves out most of the latency
+    from the due time; else None."""
     transit, due = (FIGURES[name].of(runs[0]) if runs else None for name in (DUE_TAIL, P99_FROM_DUE_TIME))
     if transit is None or due is None or due < MOVED * transit:
-        return ""
-    return f"Transit hides it: in the first run p{DUE_TAIL} of transit is {nice_ns(transit)}."
+        return None
+    return transit, due
 
 
 def by_the_due_time(effect: Effect) -> bool:

@@ -47,8 +47,9 @@ def two_run_table(
 ) -> Lines:
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after, and rows with a clear change are bold, or coloured if they are better or worse. Such a
-    row also says so in words, if all these words have room. ``causes``: the causes whose times are
+    are called before and after (first and second if the runs were made beside different noises). Rows with a clear
+    change are then bold, or coloured if they are better or worse. Such a row also says so in words, if all these words
+    have room. ``causes``: the causes whose times are
     shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
     change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. If they were made
     beside different noises, no row is called better or worse. A line below the
@@ -56,7 +57,8 @@ def two_run_table(
     """
     if not found and not causes:
         return []
-    which = ("before", "after") if relation == "changed" and not undecided else ("first", "second")
+    apart = noises_differ(runs)
+    which = OF_A_CHANGE if relation == "changed" and not undecided and not apart else ("first", "second")
     lead = f"{origin.upper()} " if origin else ""
     rows, styles, words = list[list[str]](), list[str](), list[str]()
 
@@ -71,8 +73,10 @@ def two_run_table(
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
             told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-            direction = "same" if noises_differ(runs) else e.direction
-            styles.append(_ROW_STYLES[direction] if e.factor >= MOVED and relation == "changed" else "")
+            direction = "same" if apart else e.direction
+            # Beside different noises, only the chapter's figure and the stalls are of interest.
+            clear = e.factor >= MOVED and relation == "changed" and not (apart and e.sort == "cause")
+            styles.append(_ROW_STYLES[direction] if clear else "")
             words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
 
     # A chapter may be about a latency or a frequency, which is no count.
