@@ -207,7 +207,7 @@ NOISES = (
     Noise(
         "unbound",
         "Ordinary tasks",
-        "One or two more tasks than CPUs are each busy for 1 to 4 ms, then asleep for up to 2.5 ms, on any CPU.",
+        "One or two more tasks than CPUs are each busy for 1 to 4 ms, then asleep up to 2.5 ms, on any CPU.",
         "The same few tasks run on the hot CPU and on all other CPUs, for milliseconds at a time.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),

@@ -42,7 +42,7 @@ class ChapterNoise:
             if self._runs.progress.noise == ALONE:
                 asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
                 return f"The lesson's noise ({company.noise}) is off. {asked}"
-            asked = "Go back to the runs without the noise?" if kept else "Measure this host without the noise?"
+            asked = "Go back to the runs without the noise?" if kept else "Measure without it?"
             what = noise(company.noise).what
             return f"This lesson's noise: {what[:1].lower()}{what[1:]} {asked}"
         if self._runs.progress.noise or any(m.noise for m in self._chapter.measurements):
