@@ -56,7 +56,8 @@ def acts_on(cause: str, acts: bool) -> str:
     sentence repeats if several causes may be named before it; "" if the sentence before names only this cause.
     ``acts``: True if the change acts on it."""
     on = f"this cause: {cause}" if cause else "it"
-    return f"The change of this chapter {'acts' if acts else 'does not act'} on {on}."
+    whose = "The change of this chapter" if cause else "This chapter's change"
+    return f"{whose} {'acts' if acts else 'does not act'} on {on}."
 
 
 def took(chosen: str, chosen_ns: int | None, share: float) -> str:

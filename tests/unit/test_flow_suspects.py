@@ -600,7 +600,7 @@ def test_against_a_thread_of_another_workshop_no_chapter_is_named_but_its_end(ma
     said = words.means(suspect, chapter("workqueues"), COURSE)
     assert "Another workshop" in said
     assert "Isolation" not in said
-    assert "of this chapter" in words.means(suspect, chapter("isolation"), COURSE)
+    assert "change acts on" in words.means(suspect, chapter("isolation"), COURSE)
 
 
 def test_every_lever_is_used_or_treated_by_a_chapter() -> None:
