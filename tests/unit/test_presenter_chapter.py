@@ -6,8 +6,10 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.course.guesses import MeasuredAnswers
+from jitter_workshop.model.course import Answer, GuessTask
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
-from jitter_workshop.presenter.course.chapter import _share, comparison, explanation
+from jitter_workshop.presenter.course.chapter import _share, comparison, explanation, guess_choice_lines
 from jitter_workshop.stats.comparison import compare
 from tests import madeup
 
@@ -85,3 +87,25 @@ def test_shares_never_round_a_few_to_none() -> None:
     assert _share(0.0001).strip() == "<0.1 %"
     assert _share(0.9999).strip() == ">99.9 %"
     assert _share(1.0).strip() == "100.0 %"
+
+
+def test_a_measured_question_marks_the_right_answer_and_the_wrong_guess() -> None:
+    answers = (
+        Answer("moved", "threads moved", ""),
+        Answer("preempted", "threads preempted", ""),
+        Answer("no", "none", ""),
+    )
+    task = GuessTask("choice", "Which falls?", "again", answers)
+    known = MeasuredAnswers(("moved",), {"moved": "3.5 → 0 a second", "preempted": "369 → 402 a second"})
+    rows = guess_choice_lines(task, 1, "fixed", 60, known)
+    plain = [line.plain for line in rows]
+    assert plain[2] == f"✓ 1  threads moved{'3.5 → 0 a second':>42}"
+    assert plain[3].startswith("✗ 2  threads preempted (your guess)")
+    assert plain[3].endswith("369 → 402 a second")
+    assert plain[4] == "  3  none"
+    assert plain[-1] == "fixed"
+    # Without room, the figure stands below its answer.
+    narrow = [line.plain for line in guess_choice_lines(task, -1, "fixed", 30, known)]
+    assert "     3.5 → 0 a second" in narrow
+    assert not any("✗" in line for line in narrow)
+    assert "✓" not in "".join(line.plain for line in guess_choice_lines(task, 1, "", 60))
