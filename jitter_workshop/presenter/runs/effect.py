@@ -325,7 +325,7 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     if by_the_due_time(first) and (clocks := _two_clocks(runs)) is not None:
         transit, due = map(nice_ns, clocks)
         if looks == _DIFFERS:
-            # The two runs differ by plan. What the chapter shows is how the two clocks of the first run differ.
+            # The two runs differ by plan. The chapter shows how the two clocks of the first run differ.
             said = f"One run, two clocks: p{DUE_TAIL} is {transit} by transit, {due} from the due time."
             return Text.assemble((said, style), (f" {_SECOND_RUN}{first.values[1]}.", "text"))
         line.append(f" Transit hides it: in the first run p{DUE_TAIL} of transit is {transit}.", "text")
