@@ -201,8 +201,7 @@ class PlainWalk:
             tell_report(self._workshop, self._talk)
         elif answer == "load":
             self._talk.tell(load_words.LOOKING)
-            load = self._workshop.look_at_load()
-            self._talk.tell(load_words.UNKNOWN if load is None else load_words.load_that_hides(load))
+            self._talk.tell(load_words.load_told(self._workshop.look_at_load()))
         elif answer == "summary":
             self._sum_up()
         elif answer == "explain" or answer.startswith("explain "):

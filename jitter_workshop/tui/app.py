@@ -20,7 +20,6 @@ from textual.screen import Screen
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.palette import THEMES
 from jitter_workshop.model.text import capital, cleaned_sentence
 from jitter_workshop.tui.core.actions import Action, of_scope
@@ -111,27 +110,22 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Measure this host's load, and tell the user if it will disturb every chapter. On the home screen, a page
-        about the load opens. On any other screen, a sentence names the load. Do nothing if a run has begun meanwhile,
-        because the run's result will name the load.
+        """Measure this host's load, and tell the user if it will disturb every chapter: at home in a sentence, in a
+        chapter before its run. Do nothing if a run has begun meanwhile, because the run's result will name the load.
         """
+        from jitter_workshop.presenter.host.host_load import load_told
         from jitter_workshop.tui.background import aside
-        from jitter_workshop.tui.screens.common.load import LoadPage
 
         load = await aside(self.workshop.look_at_load)
         if load is None or not load.drowns or self.measuring or self.at_work or self.leaving:
             return
-        if isinstance(self.screen, HomeScreen):
-            self.push_screen(LoadPage(load, self.workshop.look_at_load, self._tell_load))
-        else:
-            self._tell_load(load)
-
-    def _tell_load(self, load: HostLoad) -> None:
-        """Name the load in a sentence on the newest screen, once that screen shows its first page."""
-        from jitter_workshop.presenter.host.host_load import load_that_hides
-
         screen = next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen))
-        screen.call_later(screen.tell, load_that_hides(load))
+        # Not before the screen has shown its first page.
+        if isinstance(screen, HomeScreen):
+            screen.call_later(screen.tell, load_told(load))
+        else:
+            self.load_to_tell = load
+            screen.call_later(screen.redraw)
 
     def on_unmount(self) -> None:
         self.class_turn.leave_queue()

@@ -224,9 +224,11 @@ async def test_a_sign_has_one_colour_in_the_chart_and_in_the_list() -> None:
     ("room", "named"),
     [
         (30, "coordinated-omission: before"),
-        (20, "coordinated…: before"),
-        (14, "coord…: before"),
-        (12, "before"),
+        (27, "coordinated-omission: befo…"),
+        (20, "coordinated-…: befo…"),
+        (14, "coordi…: befo…"),
+        (12, "coor…: befo…"),
+        (11, "before"),
         (5, "befo…"),
     ],
 )
@@ -420,7 +422,6 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.steps import NOT_HERE, WORK_OF_KEYS, Step
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
-    from jitter_workshop.tui.screens.common.load import LoadPage
     from jitter_workshop.tui.screens.programs import ProcessesScreen
     from jitter_workshop.tui.screens.proving import ProvingScreen
     from jitter_workshop.tui.screens.report import ReportScreen
@@ -440,7 +441,6 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "proving": ProvingScreen,
         "dialog": ErrorDialog,
         "question": Question,
-        "load": LoadPage,
         "suspects": SuspectsPage,
         "cures": CuresPage,
         "recall": RecallPage,

@@ -101,14 +101,12 @@ def test_a_measurement_ends_the_look_which_then_tells_nothing(monkeypatch: pytes
 
 
 def test_the_words_name_the_tasks_that_take_the_cpus() -> None:
-    assert words.load_that_hides(BUSY) == (
-        "Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. "
-        "Every chapter that measures here will show this load."
-    )
+    assert words.load_told(BUSY) == f"Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. {words.ALL_THE_SAME}"
+    assert words.load_told(None) == words.UNKNOWN
     stolen = HostLoad(None, 1, 3.0, 2.5, (), True)
     assert words.load_sentence(stolen) == "Other tasks take 3 % of the CPU; the hypervisor takes 2.5 %."
     quiet = HostLoad(0.04, 8, 1.0, 0.0, (), False)
-    assert words.load_that_hides(quiet) == "Load 0.0 on 8 CPUs; other tasks take 1 % of the 8 CPUs."
+    assert words.load_told(quiet) == "Load 0.0 on 8 CPUs; other tasks take 1 % of the 8 CPUs."
     two = dataclasses.replace(BUSY, busy_percent=90.0, tasks=(QEMU, QEMU, dataclasses.replace(QEMU, name="cc1")))
     assert words.load_sentence(two) == "Load 4.9 on 2 CPUs; 2 × qemu-system-x86 take 174 %; cc1 takes 87 % of one CPU."
     short = dataclasses.replace(BUSY, busy_percent=90.0, tasks=(dataclasses.replace(QEMU, cpu_percent=20.0),))
@@ -116,5 +114,11 @@ def test_the_words_name_the_tasks_that_take_the_cpus() -> None:
     other = dataclasses.replace(BUSY, tasks=(ForeignLoad(1, "jitter-workshop", 0, 99.0),))
     assert "jitter-workshop (another workshop) takes" in words.load_sentence(other)
     evil = dataclasses.replace(BUSY, tasks=(ForeignLoad(1, "\x1b[31mx", 0, 99.0),))
-    assert "\x1b" not in words.load_that_hides(evil)
+    assert "\x1b" not in words.load_told(evil) + words.load_in_short(evil)
     assert all(len(line.plain) <= 40 for line in words.told(BUSY, 40))
+
+
+def test_before_a_run_a_load_is_one_row_that_names_the_largest_task() -> None:
+    assert words.load_in_short(BUSY) == "Load 4.9 on 2 CPUs, most from qemu-system-x86: the run will show it."
+    small = dataclasses.replace(BUSY, average=None, tasks=(dataclasses.replace(QEMU, cpu_percent=20.0),))
+    assert words.load_in_short(small) == "Other tasks take 47 % of 2 CPUs: the run will show it."

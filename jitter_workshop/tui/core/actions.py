@@ -30,13 +30,11 @@ SCOPE_TITLES = {
     "queue": "WAITING FOR THE TURN",
     "dialog": "MESSAGES",
     "question": "QUESTIONS",
-    "load": "A LOAD AT THE START",
 }
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
 TYPED_AHEAD_S = 0.5
-"""Seconds for which keys do nothing on a newly shown plan, or on a page that has opened by itself. The user may have
-pressed the key before seeing what opened."""
+"""Seconds for which keys do nothing on a newly shown plan. The user may have pressed the key before seeing the plan."""
 
 _WRITTEN = {
     "up": "↑",
@@ -180,6 +178,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         ),
         Action("restore", "u", "restore all", meanings.RESTORE_ALL, changes_host=True),
         Action("resume", "a", "apply again", meanings.APPLY_AGAIN, changes_host=True),
+        Action("load", "L", "load", meanings.LOAD),
         *_moves("Chapter above", "Chapter below"),
         *_list_pages("chapter"),
         Action("quit", "q", "quit", meanings.LEAVE, method="app.leave", palette=False),
@@ -386,11 +385,6 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "no", "Change nothing"),
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),
-    "load": (
-        Action("close", "enter,escape,q", "go on", "Go on under this load"),
-        Action("again", "r", "look again", meanings.LOAD),
-        *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
-    ),
 }
 
 _MODAL = {
@@ -404,7 +398,6 @@ _MODAL = {
     "queue",
     "dialog",
     "question",
-    "load",
 }
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 

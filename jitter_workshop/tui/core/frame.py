@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.session import preferences
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.theme import PaintedApp
@@ -55,6 +56,8 @@ class Frame(PaintedApp):
         """A function that is called when the process continues after a stop; None while nothing is measured."""
         self.at_work = False
         """True while a thread changes this host. Then no other work begins, and leaving waits for the end."""
+        self.load_to_tell: HostLoad | None = None
+        """The load that a page tells before the next run; None if there is none, or if it was told at home."""
         self._after_work: Callable[[], None] | None = None
         self._after_run: Callable[[], None] | None = None
 
@@ -71,6 +74,8 @@ class Frame(PaintedApp):
     def begin_run(self, stop: Callable[[], None], suspend: Callable[[], None], goes_on: Callable[[], None]) -> None:
         """Keep the functions that stop, suspend and continue the run that begins."""
         self.stop_run, self.suspend_run, self.run_goes_on = stop, suspend, goes_on
+        # The run's result names what disturbed it.
+        self.load_to_tell = None
         self.class_turn.pause(True)
 
     def end_run(self) -> None:

@@ -23,6 +23,7 @@ from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_OTHERS, came_back, others_warned
+from jitter_workshop.presenter.host.host_load import load_in_short
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import run_progress_lines
@@ -411,8 +412,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         skipped = diagnosis.skipped_sentence(self.walk, self.step) if self._skipped_question else ""
         if self.walk.host.rehearsed:
             return [*self._said_of_recording(), *self.now.judged_on_recording(), *filter(None, (skipped,))]
-        more = (self.now.hunt.said(), self.walk.measuring.warning(self.step), skipped)
+        more = (self.now.hunt.said(), self.walk.measuring.warning(self.step), self._load_said(), skipped)
         return [*self.now.said(), *filter(None, more)]
+
+    def _load_said(self) -> str:
+        """Return a sentence on the host's load at a step that is about to measure; "" if there is nothing to say."""
+        load = self.frame.load_to_tell
+        return "" if load is None or not self.walk.measuring.unmeasured(self.step) else load_in_short(load)
 
     def _said_of_recording(self) -> list[str]:
         """Return text on what this step leaves out because the host is recorded. If the step shows a run that was made

@@ -62,6 +62,8 @@ _LEAST_BAR = 6
 """The width of a bar beside a long name."""
 _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
+_MOST_STANDING = 3
+"""The most rows of a message or of a sentence on the host's changes."""
 _MOST_NOTICES = 3
 """The most notices above the path; the help has all of them."""
 
@@ -197,7 +199,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         for said in self.changes_said():
             told, _, keys = said.partition("   ")
             line = Text.assemble((told, "text"), "  " if keys else "", keyed(keys) if keys else "", style="text")
-            yield from wrap(line, width, "▸ ")[:2]
+            yield from wrap(line, width, "▸ ")[:_MOST_STANDING]
 
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
@@ -237,7 +239,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return the learner's newest run of ``ring`` that had no load beside it and was not disturbed. If there is
         none, return the newest without a load, or else the newest. Return None without a run.
 
-        The label names the run's chapter, which need not be the next one, and says what was beside the run.
+        The label says what was beside the run, and names its chapter, which need not be the next one.
         """
         every = self.workshop.context.runs.every()
         rings = [run for run in apart_from_proofs(every) if run.workload == "ring"]
@@ -247,15 +249,15 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if newest is None or newest.run is None:
             return newest
         aside = ", beside a load" if _has_load(newest.run) else ", disturbed" if newest.run.disturbed else ""
-        said = f"{self._in_its_chapter(newest)}{aside}"
+        title = self._chapter_of(newest)
+        said = f"{newest.label}{aside} · {title}" if title else f"{newest.label}{aside}"
         return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
 
-    def _in_its_chapter(self, shown: RunCurve) -> str:
-        """Return the label of a run, and the title of the chapter for which the run was made."""
-        for chapter in self.workshop.course.chapters:
-            if shown.key in self.workshop.context.progress(chapter.id).runs.values():
-                return f"{shown.label} · {chapter.title}"
-        return shown.label
+    def _chapter_of(self, shown: RunCurve) -> str:
+        """Return the title of the chapter for which a run was made; "" if it was made for none."""
+        progress = self.workshop.context.progress
+        chapters = self.workshop.course.chapters
+        return next((one.title for one in chapters if shown.key in progress(one.id).runs.values()), "")
 
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
@@ -431,6 +433,19 @@ class HomeScreen(HostChangeScreen, scope="home"):
         entry = self.query_one(PathList).entry
         if entry is not None:
             self.frame.open_chapter(entry.chapter_id, measure=True)
+
+    def action_load(self) -> None:
+        """Look at this host's load once more, and tell it."""
+        from jitter_workshop.presenter.host.host_load import LOOKING
+
+        self.tell(LOOKING)
+        self.run_worker(self._look_at_load(), exclusive=True, group="load")
+
+    async def _look_at_load(self) -> None:
+        from jitter_workshop.presenter.host.host_load import load_told
+        from jitter_workshop.tui.background import aside
+
+        self.tell(load_told(await aside(self.workshop.look_at_load)))
 
     # -- restoring all ---------------------------------------------------------------------------------------------
 

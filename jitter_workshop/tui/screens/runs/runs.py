@@ -41,8 +41,10 @@ from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 _COLUMN = 8
 _LEAST_NAME = 10
 """The least width of the column with the names of runs, if a name has no line of its own."""
-_LEAST_LABEL = 4
-"""The least number of characters of a run's label in the list behind the name of its chapter."""
+_LEAST_LABEL = 5
+"""The least number of characters of a run's label in the list, behind its chapter: it tells a chapter's runs apart."""
+_LEAST_CHAPTER = 5
+"""The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
 _SIGN, _SIGN_MEANS = "+", "counts the waits"
 """The sign of a run whose latencies are not the measured ones, where a row has no room for its words."""
 _BOLD_MEANS = "bold: judged by"
@@ -256,8 +258,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
     def _named(self, run: Run, room: int | None = None) -> str:
         """Return a run's chapter, label and marks as one text of at most ``room`` characters.
 
-        If the text is too long, cut the end of the label; leave it out if less than _LEAST_LABEL characters of it would
-        be left. If the text is still too long, cut the end of the chapter. If ``room`` is None, return the full text.
+        If the text is too long, cut the end of the label to not less than _LEAST_LABEL characters, then the end of the
+        chapter. Leave the chapter out where less than _LEAST_CHAPTER characters of it would be left. If ``room`` is
+        None, return the full text.
         """
         aside = f" ({clock_with_waits(run)})" if self.huge and run.id in self._with_waits else ""
         aside += f" ({run.mark})" if run.mark else ""
@@ -268,9 +271,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         named = (f"{chapter}: " if chapter else "") + label
         if room is None or len(named) + len(aside) <= room:
             return named + aside
-        if chapter and (left := room - len(f"{chapter}: {aside}")) >= _LEAST_LABEL:
-            return f"{chapter}: {clean(label, left)}{aside}"
-        return clean(clean(chapter or label, max(room - len(aside), 4)) + aside, room)
+        for_label = max(room - len(f"{chapter}: {aside}"), min(len(label), _LEAST_LABEL))
+        if chapter and (left := room - len(f": {aside}") - for_label) >= _LEAST_CHAPTER:
+            return f"{clean(chapter, left)}: {clean(label, for_label)}{aside}"
+        return clean(clean(label, max(room - len(aside), 4)) + aside, room)
 
     def _detail(self, width: int) -> Iterable[Text]:
         """Yield facts about the run under the cursor."""
