@@ -188,10 +188,9 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
 
 
 def _every(decades: Sequence[scale.Tick], distance: int) -> tuple[scale.Tick, ...]:
-    """Return ticks that are ``distance`` decades apart, as many as possible. Of two such choices, prefer the one with
-    1 ns."""
-    choices = [tuple(decades[first::distance]) for first in range(distance)]
-    return max(choices, key=lambda one: (len(one), bool(one) and one[0].position % distance == 0))
+    """Return ticks that are ``distance`` decades apart, as many as possible. The highest decade is one of them, so that
+    long values have a tick near them."""
+    return tuple(decades[(len(decades) - 1) % distance :: distance])
 
 
 def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:

@@ -387,6 +387,14 @@ def test_a_long_tail_has_labels_around_it_and_none_where_nothing_lies() -> None:
     assert not [rows for rows, labels in drawn.items() if rows >= 9 and "1 ns" in labels]
 
 
+@pytest.mark.parametrize("rows", range(9, 30))
+def test_the_longest_value_is_less_than_a_decade_above_the_highest_label(rows: int) -> None:
+    waits = [(0.0, 60), (50.0, 1_780_000), (99.9, 16_100_000), (99.99, 25_500_000)]
+    curve = PercentileCurve("a", tuple(CurvePoint(at, value, True) for at, value in waits), 10**5)
+    labels = labels_beside(canvas.draw_curves([curve], 80, rows, "mono").plain)
+    assert labels[0] in ("10 ms", "100 ms", "1 s")
+
+
 @given(st.floats(0, 3), st.floats(2, 8), st.integers(6, 36))
 def test_the_axis_is_fitted_to_the_values(low: float, decades: float, rows: int) -> None:
     high = low + decades
