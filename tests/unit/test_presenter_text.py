@@ -49,6 +49,13 @@ def test_prose_knows_its_markdown() -> None:
     assert lines == ["Title", "", "Some bold code soft link.", "", " • one goes on", " 2. two", "", "    x = 1"]
 
 
+def test_the_sources_of_a_page_are_quieter_than_its_lesson() -> None:
+    lesson, _, *sources = prose("Read `this`.\n\nSource: man 2 x; kernel/`y`.c\n(z)", 20)
+    assert "code" in [str(span.style) for span in lesson.spans]
+    assert [line.plain for line in sources] == ["Source: man 2 x;", "kernel/y.c (z)"]
+    assert {str(style) for line in sources for style in (line.style, *(span.style for span in line.spans))} == {"dim"}
+
+
 def test_rich_and_textual_markup_is_text() -> None:
     (line,) = prose("[bold red]x[/] [@click=app.quit]y[/]", 60)
     assert line.plain == "[bold red]x[/] [@click=app.quit]y[/]"

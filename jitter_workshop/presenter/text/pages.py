@@ -11,7 +11,7 @@ _FEW = 2
 """The largest number of lines that get no page of their own if blank lines can be left out for them."""
 _SPARE = 3
 """The largest number of further blank lines that may be left out."""
-_SOURCE = "Source"
+SOURCE = "Source:"
 """The beginning of the last paragraph of a lesson's page. The blank line above it is left out first."""
 
 
@@ -81,6 +81,6 @@ def _without_blanks(lines: Sequence[Text], count: int) -> Lines:
         for at, line in enumerate(lines)
         if not line.plain and not line.joined and not (at + 1 < len(lines) and lines[at + 1].joined)
     ]
-    order = sorted(blank, key=lambda at: (at + 1 == len(lines) or not lines[at + 1].plain.startswith(_SOURCE), -at))
+    order = sorted(blank, key=lambda at: (at + 1 == len(lines) or not lines[at + 1].plain.startswith(SOURCE), -at))
     left_out = set(order[:count])
     return [line for at, line in enumerate(lines) if at not in left_out]

@@ -1,7 +1,8 @@
 """Style lesson text: turn a small, safe subset of Markdown into styled lines of a given width.
 
 The subset has headings, paragraphs, lists, quotes, tables (shown unchanged), fenced code, ``code``, **strong** and
-*emphasis*. Only the text of a link is shown. Control characters never reach the terminal.
+*emphasis*. Only the text of a link is shown. A paragraph with sources is dim, because no learner has to read it.
+Control characters never reach the terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from jitter_workshop.model.picture import is_picture, parse_picture
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.lines import wrap
-from jitter_workshop.presenter.text.pages import kept_together
+from jitter_workshop.presenter.text.pages import SOURCE, kept_together
 from jitter_workshop.presenter.text.styled import Text, cell_len
 
 _INLINE = re.compile(
@@ -65,7 +66,10 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
     def flush(gap: bool = False) -> None:
         nonlocal prefix
         if paragraph:
-            lines.extend(wrap(styled(" ".join(paragraph)), width, *prefix))
+            said = styled(" ".join(paragraph))
+            if said.plain.startswith(SOURCE) and not prefix[0]:
+                said = Text(said.plain, "dim")
+            lines.extend(wrap(said, width, *prefix))
             paragraph.clear()
         prefix = ("", "")
         if gap and lines and lines[-1].plain:
