@@ -154,6 +154,33 @@ def cause_name(one: Cause | InterferingTask, limit: int = ID) -> str:
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
+def causes_to_show(report: EvidenceReport) -> tuple[Cause, ...]:
+    """Return the causes of a run as tables show them, the largest first. The measured threads that took time from each
+    other are one cause. A stall in which two of them took time counts twice. Its share without this cause is a lower
+    limit if there are more than two measured threads.
+    """
+    threads = next((kind.threads for kind in KINDS.values() if report.main_thread in kind.threads), ())
+    own = [one for one in report.causes if one.kind == "task" and one.name in MEASURED_THREADS]
+    if len(threads) < 2 or not own:
+        return tuple(report.causes)
+    late = sum(one.late_messages for one in own)
+    share = report.below_now
+    if share is not None:
+        share = min(share + sum(one.below_without - share for one in own if one.below_without is not None), 1.0)
+    together = Cause(
+        "task",
+        words.MEASURED,
+        count=sum(one.count for one in own),
+        total_ns=sum(one.total_ns for one in own),
+        worst_ns=max(one.worst_ns for one in own),
+        ns_per_second=sum(one.ns_per_second for one in own),
+        late_messages=late,
+        below_without=share,
+    )
+    rest = [one for one in report.causes if one not in own]
+    return tuple(sorted([*rest, together], key=lambda one: (-one.total_ns, one.kind, one.name)))
+
+
 def stall_count_words(report: EvidenceReport) -> str:
     """Return the number of stalls of all threads in words. If stalls overlap, the text has a second number, in which
     overlapping stalls count as one.
@@ -171,13 +198,23 @@ def cause_sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
 
 def stalls_headline(report: EvidenceReport | CounterReport) -> str:
     """Return a line with the number of stalls, the measured time, and the kind of evidence."""
-    over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
     if isinstance(report, CounterReport):
+        over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
         why = clean(report.notes.get("trace", ""), SENTENCE)
         mark = clean(report.notes.get(MARK_NOTE, ""), SENTENCE)
         told = f"{many(report.stalls, 'stall')} {over} · {COUNTERS_ONLY}: {why}."
         return f"{told} {cleaned_sentence(mark)}" if mark else told
-    return f"{stall_count_words(report)} {over} · {trace_told(report.clock, report.events, report.lost_events)}"
+    return f"{stalls_told(report)} · {trace_of(report)}"
+
+
+def stalls_told(report: EvidenceReport) -> str:
+    """Return the number of stalls, their least length and the measured time."""
+    return f"{stall_count_words(report)} over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
+
+
+def trace_of(report: EvidenceReport) -> str:
+    """Return a few words on the trace of a run."""
+    return trace_told(report.clock, report.events, report.lost_events)
 
 
 def trace_told(clock: str, events: int, lost: int) -> str:
@@ -250,6 +287,14 @@ def misfit_sentence(report: EvidenceReport) -> str:
     """Return a sentence on the events that did not fit the earlier events, and on how much of the measured time has no
     known cause; "" if all events fit."""
     return contradiction_sentence(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
+
+
+def gaps_are_told(report: EvidenceReport) -> bool:
+    """Return True if the sentence on the other tasks of a run tells how much time has no known cause because events
+    contradict each other."""
+    if not report.unbalanced or not report.unknown_ns or report.residence is None:
+        return False
+    return f" gaps of {nice_ns(report.unknown_ns)}" in report.residence.proof.sentence
 
 
 def contradiction_sentence(
@@ -335,7 +380,7 @@ def words_of_column(report: EvidenceReport) -> str:
     if report.below_now is None or not report.messages:
         return ""
     thread, counted = clean(report.main_thread, WORD), _counted(report)
-    shown, said = {without(cause, report) for cause in report.causes}, []
+    shown, said = {without(cause, report) for cause in causes_to_show(report)}, []
     if NONE_LATE in shown:
         said.append(f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}.")
     if SAME in shown:

@@ -595,8 +595,9 @@ def _causes(report: EvidenceReport) -> ReportBlock:
         Column("a second", number=True),
     ]
     columns += [Column(cause_words.WITHOUT_IT, number=True)] if shares else []
-    most = max(cause.total_ns for cause in report.causes) or 1
-    rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
+    causes = cause_words.causes_to_show(report)
+    most = max(cause.total_ns for cause in causes) or 1
+    rows = tuple(_cause(cause, report, most, shares) for cause in causes)
     caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
         caption += f". {told} {cause_words.words_of_column(report)}".rstrip()

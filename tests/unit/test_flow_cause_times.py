@@ -17,7 +17,9 @@ from jitter_workshop.model.run import ThreadRecord
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import causes, effect, effect_table
+from jitter_workshop.presenter.runs.disturbances import own_threads_clause
 from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.report.cause_words import cause_name, causes_to_show
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
@@ -193,6 +195,26 @@ def test_a_cause_below_one_percent_has_no_bar() -> None:
     assert rows["softirq RCU"].endswith("<1 %")
 
 
+def test_our_own_threads_have_one_row_under_the_name_that_all_pages_use() -> None:
+    seen = traced(("task", "producer", 90 * MS), ("task", "python", 60 * MS), ("task", "accumulator", 40 * MS))
+    assert seen.report is not None
+    report = dataclasses.replace(seen.report, main_thread="accumulator", messages=10_000, below_now=0.9, causes=tuple(
+        dataclasses.replace(one, count=3, late_messages=late, below_without=share)
+        for one, late, share in zip(seen.report.causes, (400, 100, 0), (0.94, 0.91, 0.9), strict=True)
+    ))  # fmt: skip
+    first, second = causes_to_show(report)
+    assert (cause_name(first), second.name) == (SHARED, "python")
+    assert (first.count, first.worst_ns, first.total_ns, first.late_messages) == (6, 90 * MS, 130 * MS, 400)
+    assert first.below_without == pytest.approx(0.94)
+    # A thread that is measured alone has no other one to share a CPU with.
+    assert causes_to_show(dataclasses.replace(report, main_thread="sampler")) == report.causes
+    assert own_threads_clause(KnownRun(seen.run, report)) == f"{SHARED} took 65 ms of each second"
+    busier = traced(("task", "python", 600 * MS), ("task", "accumulator", 40 * MS)).report
+    assert busier is not None
+    assert own_threads_clause(KnownRun(seen.run, dataclasses.replace(busier, main_thread="accumulator"))) == ""
+    assert own_threads_clause(KnownRun(seen.run)) == ""
+
+
 def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
     many = [CauseTime(f"task {n}", (1e9 - n, 1e9 - n)) for n in range(8)]
     small = CauseTime(SHARED, (1e3, 2e3))
@@ -220,14 +242,14 @@ def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_is_named(
     assert [one.label for one in shown] == ["task python", SHARED]
     head, *rows = (line.plain for line in effect_table.two_run_table((), 78, causes=shown))
     assert head.endswith("after")
-    assert [row.split("  ")[0] for row in rows] == ["task python (own load)", SHARED]
+    assert [row.split("  ")[0] for row in rows] == ["task python (own noise)", SHARED]
     other = [
         line.plain
         for line in effect_table.two_run_table(
             (), 78, causes=effect_table.causes_with_row(times_of_causes(SHARING, PINNED, chapter("pinning")))
         )
     ]
-    assert not any("own load" in row for row in other)
+    assert not any("own noise" in row for row in other)
 
 
 def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -> None:

@@ -1162,7 +1162,7 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     assert "It may come from task python3: 1 ms → 50 ms of each second. This change does not act on it." in beside
     load = dataclasses.replace(other, own_load=True)
     beside = said(dataclasses.replace(found, causes=(load, cause)), before, after, width=300)
-    assert "It may come from task python3, this chapter's own load: 1 ms → 50 ms" in beside
+    assert "It may come from task python3, this chapter's own noise: 1 ms → 50 ms" in beside
     # With no event in one run the factor is not known.
     gone = between(before, run(p90=500), Shows("preempted", 3.0))
     assert effect.curve_is_quiet(gone)

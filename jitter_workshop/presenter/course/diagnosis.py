@@ -67,7 +67,7 @@ _NEEDS = (
     "cause."
 )
 NOT_HERE = "This is what was recorded on another machine."
-OWN_LOAD = "this chapter's own load"
+OWN_LOAD = "this chapter's own noise"
 ACTS = "this chapter's change acts on this cause"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""

@@ -35,13 +35,17 @@ from jitter_workshop.report.cause_words import (
     WITHOUT_IT,
     cause_name,
     cause_words,
+    causes_to_show,
+    contradiction_sentence,
     explanations,
+    gaps_are_told,
     in_time,
     is_patchy,
     limits_of_trace,
     misfit_sentence,
     no_cause,
-    stalls_headline,
+    stalls_told,
+    trace_of,
     without,
     words_of_column,
 )
@@ -85,6 +89,7 @@ def stall_report_lines(report: EvidenceReport | CounterReport, width: int, label
     if isinstance(report, CounterReport):
         return [title, *counters.counter_report_lines(report, width)]
     lines = [title, *causes_head(report, width), Text(), *cause_table(report, width)]
+    lines += [Text(), *trace_foot(report, width)]
     if report.worst:
         lines += [Text(), small_title(WORST_STALLS), *wrap(AT, width, style="dim")]
     for number, stall in enumerate(report.worst, 1):
@@ -101,14 +106,25 @@ def stall_report_lines(report: EvidenceReport | CounterReport, width: int, label
 
 def causes_head(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the lines above the causes. They have the number of stalls, the other tasks on the measured CPUs, and the
-    limits of the trace."""
-    yield from wrap(stalls_headline(report), width, style="dim")
+    limits of the trace. The rest is below the causes (:func:`trace_foot`)."""
+    yield from wrap(stalls_told(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, SENTENCE), width)
-    small = "" if is_patchy(report) else misfit_sentence(report)
+    misfit, told = misfit_sentence(report), gaps_are_told(report)
+    small = "" if is_patchy(report) else misfit
     for limit in limits_of_trace(report):
+        if told and limit == misfit:
+            continue
         minor = limit == small
         yield from wrap(limit, width, "" if minor else "▲ ", style="dim" if minor else "bad")
+
+
+def trace_foot(report: EvidenceReport, width: int) -> Iterator[Text]:
+    """Yield the lines below the causes: a few words on the trace, and the events that it lacks, if the lines above the
+    causes have told only how much time has no known cause."""
+    yield from wrap(f"{capital(trace_of(report))}.", width, style="dim")
+    if gaps_are_told(report):
+        yield from wrap(contradiction_sentence(report), width, style="dim")
 
 
 def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
@@ -120,7 +136,8 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield Text(no_cause(report))
         return
     shares = report.below_now is not None
-    shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
+    causes = causes_to_show(report)
+    shown, hidden = causes[:MOST_CAUSES], causes[MOST_CAUSES:]
     whole = sum(cause.total_ns for cause in report.causes)
     rows = [["cause", "stalls", "worst", *([WITHOUT_IT] if shares else []), "in all", "share"]]
     for cause in shown:

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.effect import Effects
-from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP, load_called
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, MEASURED, NOT_OURS, THIS_WORKSHOP, load_called
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, SHORT, called, many
+from jitter_workshop.report.cause_words import causes_to_show
+from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.scale import nice_ns
 
 MUCH_COMPANY = 5.0
 """The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
+LEAST_OWN_NS = 1e6
+"""The least time, in ns of each second, that measured threads took from each other and that is told."""
 UNCOUNTED = "Short-lived tasks are not counted."
 """The note on the CPU times of other tasks in a run without a trace."""
 _WHOLE_PERCENT = 99.5
@@ -33,6 +38,18 @@ def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
     """
     named, used = _disturbers(seen, least)
     return f"disturbed by {named}" if named else f"{used} during the run" if used else ""
+
+
+def own_threads_clause(seen: KnownRun) -> str:
+    """Return a clause on the time that a run's measured threads took from each other. Return "" if this was not the
+    largest named cause of its stalls, if it took less than LEAST_OWN_NS of each second, or if the run has no trace."""
+    if seen.report is None or seen.timeless or seen.report.measured_ns <= 0:
+        return ""
+    most = next((one for one in causes_to_show(seen.report) if one.kind not in ("no_event", "around")), None)
+    if most is None or most.name != MEASURED:
+        return ""
+    each = most.total_ns * 1e9 / seen.report.measured_ns
+    return f"{label(most.kind, most.name)} took {nice_ns(round(each))} of each second" if each >= LEAST_OWN_NS else ""
 
 
 def disturbed_in_full(seen: KnownRun) -> str:

@@ -355,7 +355,7 @@ def _may_come_from(cause: CauseTime) -> str:
     """Return a sentence on a cause that explains an effect, and that the chapter's change is not made to reduce."""
     took = " → ".join(both_times(cause))
     if cause.own_load:
-        return f"It may come from {cause.label}, this chapter's own load: {took} of each second."
+        return f"It may come from {cause.label}, this chapter's own noise: {took} of each second."
     return f"It may come from {cause.label}: {took} of each second. This change does not act on it."
 
 

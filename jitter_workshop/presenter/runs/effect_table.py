@@ -88,7 +88,7 @@ def two_run_table(
         head(_BY_CAUSE)
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        own = " (own load)" if cause.own_load else ""
+        own = " (own noise)" if cause.own_load else ""
         rows.append([f"{cause.label}{own}", *both_times(cause), _times_in_time(cause, factor, which)])
         styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
         words.append("")

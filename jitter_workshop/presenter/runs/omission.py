@@ -47,7 +47,7 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
     expected = all(_by_own_load(seen) for seen, _ in few)
     if expected:
         loads = dict.fromkeys(clean(seen.run.noise, WORD) for seen, _ in few)
-        found += f"the run's own load ({', '.join(loads)}) stopped a thread for long."
+        found += f"the run's own noise ({', '.join(loads)}) stopped a thread for long."
     else:
         causes = {_stopped_by(seen) for seen, _ in few}
         by = f", mostly by {next(iter(causes))}" if len(causes) == 1 and None not in causes else ""

@@ -8,7 +8,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import WORD, clean
-from jitter_workshop.presenter.runs.disturbances import MUCH_COMPANY, disturbance_clause
+from jitter_workshop.presenter.runs.disturbances import MUCH_COMPANY, disturbance_clause, own_threads_clause
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -45,7 +45,8 @@ def result_of_one_run(
 ) -> Lines:
     """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
     emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
-    other tasks that disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
+    time that the run's own threads took from each other, if this is its largest cause, and the other tasks that
+    disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
     planned messages has the percentile with the waits, and a warning (``presenter.runs.omission``); the warning comes
     first if the waits are not known. ``asked``: the percentile by which the chapter judges; it replaces the usual one.
     A chapter that judges by the due time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the
@@ -66,6 +67,8 @@ def result_of_one_run(
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and (tail is None or shown.id != tail.id) and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
+    if own := own_threads_clause(seen):
+        line.append(" · " if line else "", "dim").append(own, "bad")
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, MUCH_COMPANY)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")

@@ -81,7 +81,9 @@ class EvidenceScreen(CausesScreen):
     def causes_lines(self, width: int) -> Iterable[Text]:
         if isinstance(self._report, CounterReport):
             return counters.counter_lines(self._report, width)
-        return views.cause_table(self._report, width) if self._report is not None else ()
+        if self._report is None:
+            return ()
+        return [*views.cause_table(self._report, width), Text(), *views.trace_foot(self._report, width)]
 
     def stalls_lines(self, width: int) -> Iterable[Text]:
         if self._report is None:
