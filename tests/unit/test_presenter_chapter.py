@@ -61,6 +61,19 @@ def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
     assert [len(line) for line in bars] == [60] * 3
 
 
+def test_a_sentence_sums_the_switches_of_several_runs() -> None:
+    first, second = (explained(threads=(ThreadEvidence("sampler", 0, n, 0, ((1, 5, 1.0),)),)) for n in (1_670, 18))
+    lines = [line.plain for line in explanation(second, (first, second), 60)]
+    assert "The thread was preempted 1,670 → 18 times." in lines
+    # One CPU in both runs needs no bar.
+    assert "sampler: CPU 1 in both runs" in lines
+    assert not [line for line in lines if "█" in line]
+    elsewhere = explained(threads=(ThreadEvidence("sampler", 0, None, 0, ((2, 5, 1.0),)),))
+    lines = [line.plain for line in explanation(elsewhere, (first, elsewhere), 60)]
+    assert not [line for line in lines if "The thread was" in line or "both runs" in line]
+    assert len([line for line in lines if "█" in line]) == 2
+
+
 def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
     a, _ = madeup.make_run()
     view = CompareView(compare(a, dataclasses.replace(a, duty=10, lock="plain")), "", "changed")

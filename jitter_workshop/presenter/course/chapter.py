@@ -211,7 +211,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
     the run of ``view``. ``others``: sentences on the other tasks on the run's CPUs, "" for none."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
-    lines: Lines = [small_title("SWITCHES OF THE THREADS")]
+    lines: Lines = [small_title("SWITCHES OF THE THREADS"), *switches_told(runs, width)]
     rows = [["", "slept", "preempted", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
@@ -226,10 +226,13 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
     lines += [Text(), small_title(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
     # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
-    for shown, title in zip(runs, titles, strict=True):
-        lines += [Text(title, "text")] if several else []
-        for thread in shown.threads:
-            lines += cpu_share_lines(thread, digits, width)
+    if several and (stayed := stayed_lines(runs, width)):
+        lines += stayed
+    else:
+        for shown, title in zip(runs, titles, strict=True):
+            lines += [Text(title, "text")] if several else []
+            for thread in shown.threads:
+                lines += cpu_share_lines(thread, digits, width)
     if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
         lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
@@ -246,6 +249,38 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
     if others:
         lines += [Text(), small_title("OTHERS ON THESE CPUs"), *wrap(others, width)]
     return lines
+
+
+def switches_told(runs: Sequence[Explanation], width: int) -> Lines:
+    """Return a sentence on how often all threads together were preempted and moved in each of several runs. Return []
+    for one run, if neither happened, or if a count is not known."""
+    counts = {
+        "preempted": [[t.involuntary_switches for t in one.threads] for one in runs],
+        "moved": [[t.migrations for t in one.threads] for one in runs],
+    }
+    sums = {
+        what: [sum(n for n in one if n is not None) for one in often]
+        for what, often in counts.items()
+        if not any(n is None for one in often for n in one)
+    }
+    told = [f"{what} {' → '.join(map(grouped_number, often))} times" for what, often in sums.items() if any(often)]
+    if len(runs) < 2 or not told:
+        return []
+    who = "The thread was" if all(len(one.threads) == 1 for one in runs) else "In all, the threads were"
+    return wrap(f"{who} {', and '.join(told)}.", width)
+
+
+def stayed_lines(runs: Sequence[Explanation], width: int) -> Lines:
+    """Return a sentence for each thread that did all its work on one and the same CPU in all runs. Return [] if any
+    thread did not: then bars show where."""
+    where = {t.name: cpu for one in runs for t in one.threads for cpu, _, _ in t.residence}
+    for one in runs:
+        seen = {t.name: [cpu for cpu, _, _ in t.residence] for t in one.threads}
+        if any(seen.get(name) != [cpu] for name, cpu in where.items()) or len(seen) != len(where):
+            return []
+    which = "both" if len(runs) == 2 else f"all {len(runs)}"
+    told = (f"{clean(name, CELL)}: CPU {cpu} in {which} runs" for name, cpu in where.items())
+    return [line for said in told for line in wrap(said, width)]
 
 
 def _on_several_cpus(thread: ThreadEvidence) -> bool:
