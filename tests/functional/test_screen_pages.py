@@ -27,7 +27,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID, SCOPE_TITLES
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
-from jitter_workshop.tui.screens.common.help import GlossaryPage, HelpPage
+from jitter_workshop.tui.screens.common.help import NOW, GlossaryPage, HelpPage
 from jitter_workshop.tui.screens.common.preferences import PreferencesPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
@@ -406,7 +406,7 @@ async def test_a_wide_help_has_keys_and_words_side_by_side_and_copies_one_column
         await settled(pilot)
         shown = app.screen.query_one("#page-sheet", Sheet).plain().splitlines()
         first = next(line for line in shown if "WORDS" in line)
-        assert first.startswith("HOME")
+        assert first.startswith(NOW)
         assert all(len(line) <= 156 for line in shown)
         lines = copied[0].splitlines()
         assert "WORDS" in lines

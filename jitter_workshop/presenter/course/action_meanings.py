@@ -3,7 +3,7 @@ workshop shows them beside its commands."""
 
 from __future__ import annotations
 
-WORDS = "The terms of this page, each in a sentence"
+WORDS = "The words of this page, each in a sentence"
 STATUS = "What this host's settings do to latency"
 REPORT = "Preview a report, then write it to a file"
 SUMMARY_TITLE = "The course from first to last"

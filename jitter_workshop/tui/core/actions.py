@@ -142,7 +142,9 @@ _BACK = Action("close", "escape,q", "back", "Back to the page before", palette=F
 
 _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "app": (
-        Action("help", "question_mark,f1", "help", "All keys and words on one page", method="show('help')"),
+        Action(
+            "help", "question_mark,f1", "help", "The keys of this page, then all keys and words", method="show('help')"
+        ),
         Action("glossary", "g,f2", "words", meanings.WORDS, method="show('glossary')"),
         Action("palette", "ctrl+p", "commands", "Find a command by typing", method="command_palette", palette=False),
         Action("curves", "c", "curves", "Chart and table of all runs of this session", method="show('curves')"),

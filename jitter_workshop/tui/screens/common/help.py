@@ -3,16 +3,18 @@ present screen."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
-from jitter_workshop.model.text import PARAGRAPH, clean
+from jitter_workshop.model.text import PARAGRAPH, capital, clean
 from jitter_workshop.presenter.course.chapter import AFTER_A_STEP, DONE, SEEN
 from jitter_workshop.presenter.course.path import HALF_DOT
 from jitter_workshop.presenter.text.glossary import term_lines
 from jitter_workshop.presenter.text.lines import Lines, in_columns, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
-from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.core.actions import BY_ID, SCOPE_TITLES, of_scope
+from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
+from jitter_workshop.tui.widgets.keybar import key_and_label
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 WORDS: tuple[tuple[str, str], ...] = (
@@ -85,6 +87,9 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
     ("÷ row 1", "a value divided by the same value in row 1 of the whole course; 1/57 is 57 times less."),
 )
+NOW = "ON THIS PAGE, NOW"
+_WHERE = re.compile(r"^(?:At '[^:]*|Before a run|On a page with more below): ")
+"""Match the words before an action's meaning that say where its key acts. On this page it does."""
 _ONE_COLUMN, _TWO_COLUMNS = 92, 120
 """The widest page of one column, and the least width for two: keys and words side by side."""
 _BETWEEN = 4
@@ -104,7 +109,7 @@ class _CopiedPage(Page):
 
 
 class HelpPage(_CopiedPage, scope="dialog"):
-    """Show all keys, the present screen's keys first. Then show the terms of the workshop with their meanings."""
+    """Show the present page's keys, then all keys. Then show the terms of the workshop with their meanings."""
 
     STEP = 4
 
@@ -135,7 +140,9 @@ class HelpPage(_CopiedPage, scope="dialog"):
         self.call_after_refresh(self.redraw)
 
     def _keys_of(self, below: str, width: int) -> Iterator[Text]:
-        """Yield the keys of all screens. ``below``: the group of keys of the screen below, which comes first."""
+        """Yield the keys of the footer of the screen below, then the keys of all screens. ``below``: the group of keys
+        of the screen below, which comes first."""
+        yield from self._keys_now(width)
         order = [below, "app", *(s for s in SCOPE_TITLES if s not in (below, "app"))]
         in_class = self.frame.workshop.context.class_view is not None
         for scope in order:
@@ -150,6 +157,23 @@ class HelpPage(_CopiedPage, scope="dialog"):
                 lines[0].stylize("bold cool", 0, 7)
                 yield from lines
 
+    def _keys_now(self, width: int) -> Iterator[Text]:
+        """Yield the keys that the screen below names now, each with what it does there; none below another page."""
+        stack = self.app.screen_stack
+        screen = stack[-2] if len(stack) > 1 else None
+        if not isinstance(screen, WorkshopScreen):
+            return
+        yield Text()
+        yield Text(NOW, "bold accent")
+        named = screen.keys()
+        for shown in named:
+            key, label = key_and_label(shown)
+            meaning = _WHERE.sub("", BY_ID[shown[0]].tooltip)
+            said = Text.assemble((capital(label), "bold text"), (f": {meaning[:1].lower()}{meaning[1:]}", "text"))
+            lines = wrap(said, width, f"{key:>7}  ", " " * 9)
+            lines[0].stylize("bold cool", 0, 7)
+            yield from lines
+
     def _words(self, width: int) -> Iterator[Text]:
         yield Text("WORDS", "bold dim")
         for word, meaning in WORDS:
@@ -161,7 +185,7 @@ def _no_heading_last(lines: Iterable[Text], room: int) -> Lines:
     """Return the lines of the keys, with a blank line before a heading that would be the last of the first ``room``
     lines: the heading then stands on the next page, above its keys. ``room``: 0 if it is not known yet."""
     found = list(lines)
-    if 0 < room < len(found) and found[room - 1].plain in SCOPE_TITLES.values():
+    if 0 < room < len(found) and found[room - 1].plain in (NOW, *SCOPE_TITLES.values()):
         found.insert(room - 1, Text())
     return found
 
