@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
@@ -70,12 +70,18 @@ _UNJUDGED = f"{_NOT_JUDGED}the answer depends on times, and on an emulated machi
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """Hold what the figures say of a question: the right answers, usually one; a text on the figures that decide; and a
-    text on the other figures, "" for none."""
+    """Hold what the figures say of a question.
+
+    - ``right``: the right answers, usually one.
+    - ``decided``: a text on the figures that decide.
+    - ``others``: a text on the other figures, "" for none.
+    - ``by_answer``: id of an answer → its text with its figure in both runs. Only a question on what fell most has it.
+    """
 
     right: tuple[Answer, ...]
     decided: str
     others: str = ""
+    by_answer: Mapping[str, str] = field(default_factory=dict)
 
 
 def _few_sent(task: GuessTask, right: tuple[Answer, ...], before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
@@ -210,8 +216,13 @@ def _judged(given: Answer, found: _Decision) -> GuessOutcome:
         text = f"{how_many} answers are right here: {answers} {said} {found.decided}"
     elif near:
         text = f"{said} That is right. {found.decided}"
+    elif several:
+        text = f"{said} {found.decided} So these answers are right: {answers}"
     else:
-        text = f"{said} {found.decided} So {'these answers are right' if several else 'the answer is'}: {answers}"
+        # A small screen shows one line of this text, so the right answer comes first.
+        right, wrong = (found.by_answer.get(one.id) for one in (found.right[0], given))
+        answer = _sentence(right) if right is not None else f"{answers} {found.decided}"
+        text = f"Right is: {answer} You said: {_sentence(wrong or given.text)}"
     explanation = " ".join(filter(None, [found.others, (given if near else found.right[0]).explanation]))
     if not near:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
@@ -288,23 +299,40 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> _Decision |
         return None
     most = max(known, key=lambda name: known[name])
     alike = [name for name in known if name == most or known[name] >= max(GONE, known[most] / ALIKE)]
-    decided, others = (
-        " ".join(_fall(figures[name], known[name], before, seen) for name in known if (name in alike) is wanted)
-        for wanted in (True, False)
-    )
+    # A factor from a count of 0 is computed, not seen. It is told where it shows why another figure is right.
+    told = {
+        name: _fall(figures[name], factor, before, seen)
+        if figures[name].of(seen) or name not in alike
+        else moved(figures[name], before, seen)
+        for name, factor in known.items()
+    }
+    decided, others = (" ".join(told[name] for name in known if (name in alike) is wanted) for wanted in (True, False))
     if known[most] < MOVED:
         return _Decision((none,), f"None of these figures fell to half. This figure fell most: {decided}", others)
-    return _Decision(tuple(a for a in task.answers if a.figure in alike), decided, others)
+    by_answer = {a.id: _with_figure(a.text, told[a.figure]) for a in task.answers if a.figure in told}
+    return _Decision(tuple(a for a in task.answers if a.figure in alike), decided, others, by_answer)
+
+
+def _with_figure(text: str, told: str) -> str:
+    """Return an answer with the values of its figure: ``how often our threads are moved, 3.47 → 0 a second``. ``told``:
+    the sentence on the figure. Its name is left out, unless it begins with the answer."""
+    told = told.removesuffix(".")
+    return told if told.startswith(text) else f"{text}, {told.rpartition(': ')[2]}"
 
 
 def _fall(one: Figure, factor: float, before: KnownRun, seen: KnownRun) -> str:
     """Return a sentence on a figure in two runs, with the factor if the figure fell: ``The thread preempted: 951 → 47.4
     a second, a factor of 20.`` If the second run counted 0, the factor is the least one."""
-    told = moved(one, before, seen)
+    told = _moved(one, before, seen)
     if factor <= 1:
-        return told
+        return f"{told}."
     least = "" if one.of(seen) else "at least "
-    return f"{told.removesuffix('.')}, a factor of {least}{times_told(factor)}."
+    return f"{told}, a factor of {least}{times_told(factor)}."
+
+
+def _moved(one: Figure, before: KnownRun, seen: KnownRun) -> str:
+    """Return the sentence on a figure in two runs without its full stop, so that a clause can follow."""
+    return moved(one, before, seen).removesuffix(".")
 
 
 def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
@@ -327,9 +355,10 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
         value = one.of(seen)
     elif task.by == "ratio":
         value = _second_to_first(one, before, seen)
-        told = "" if value is None else f"{moved(one, before, seen)} That is {_factor(value)} times as much."
+        much = "many" if one.unit == "a second" else "much"
+        told = "" if value is None else f"{_moved(one, before, seen)}, {_factor(value)} times as {much}."
     elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
-        told = f"{moved(one, before, seen)} That is a factor of {_factor(value)}."
+        told = f"{_moved(one, before, seen)}, a factor of {_factor(value)}."
     if value is None:
         return None
     # The learner compares the answers with the value as it is told.

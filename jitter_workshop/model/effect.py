@@ -50,7 +50,8 @@ class Effect:
     - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs, or if a rate counts
       fewer than ten in each run. Then chance may explain the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
-    - ``sort``: ``latency``, ``stalls`` or ``cause``. The ``direction`` of a ``cause`` is always "same".
+    - ``sort``: ``latency``, ``stalls`` or ``cause``. The ``direction`` of a ``cause`` is always "same". So is that of a
+      percentile of two runs that read the clock at different rates.
     - ``within_runs``: True if the blocks inside each run already differ by ``factor`` or more.
     - ``by_chance``: True for a rate if chance alone may explain its difference.
     """

@@ -157,7 +157,7 @@ def effects_of_change(
             missed=missed,
         )
 
-    if lead is None or due:
+    if lead is None or due or lead.direction == "same":
         # Of a chapter that judges by the due time, other latencies are of another clock.
         return told(lead, None)
     against = _largest(e for e in moved if e.direction != lead.direction)
@@ -301,7 +301,8 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     """Return the effect of a change on one figure. Return None if a run does not have the figure, or has too few
     events or samples. Also return None for a percentile by which the two runs cannot be compared
     (:func:`readings_apart`). ``of_chapter``: True to skip these tests of events, samples and readings, because the
-    lesson says what the figure means. If a run sent few of its planned messages, a latency is the one of
+    lesson says what the figure means. Such a percentile then has the direction "same": each reading of one run does
+    other work, so neither run is better. If a run sent few of its planned messages, a latency is the one of
     :func:`jitter_workshop.stats.omission.compared_latency`; return None if that is None.
     """
     compared = compared_latency(one, before, after)
@@ -322,7 +323,8 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         and FEW_SAMPLES in (marks_of_run(before.run)[one.id], marks_of_run(after.run)[one.id])
     ):
         return None
-    if one.id[0].isdigit() and not of_chapter and readings_apart(before, after):
+    other_work = one.id[0].isdigit() and readings_apart(before, after)
+    if other_work and not of_chapter:
         return None
     low, high = sorted((first, second))
     step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
@@ -333,7 +335,7 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         return Effect(one.title, values, 1.0, "same", "", one.id == "max", sort=_sort(one))
     rose = second > first
     sort = _sort(one)
-    direction: Direction = "same" if sort == "cause" else "worse" if rose else "better"
+    direction: Direction = "same" if sort == "cause" or other_work else "worse" if rose else "better"
     fewer, more = {"a second": ("fewer", "more"), "ns": ("shorter", "longer"), "ns a second": ("less", "more")}.get(
         one.unit, ("lower", "higher")
     )

@@ -82,7 +82,7 @@ def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after:
         assert judged.near is (answer.id == right)
         expected = next(a for a in FALLS.answers if a.id == right)
         assert expected.explanation in judged.explanation
-        assert ("the answer is" in judged.text) == (answer.id != right)
+        assert judged.text.startswith("Right is: ") == (answer.id != right)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,16 @@ def test_each_figure_that_fell_is_told_with_its_factor() -> None:
     judged = outcome(FALLS, Guess(choice="faults"), run(0, 474), run(9_670, 9_510))
     assert judged is not None
     assert judged.near is False
-    assert "The thread preempted: 967 → 0 a second, a factor of at least 9,700. So the answer is: " in judged.text
+    assert judged.text == (
+        "Right is: preemptions, 967 → 0 a second. You said: page faults, 951 → 47.4 a second, a factor of 20."
+    ), "the right answer comes first, without a factor that a count of 0 does not have"
     assert "Page faults of the threads: 951 → 47.4 a second, a factor of 20." in judged.explanation
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:
     judged = outcome(FALLS, Guess(choice="none"), run(4, 40), run(400, 40))
     assert judged is not None
-    assert "The thread preempted: 40 → 0.4 a second, a factor of 100." in judged.text
+    assert judged.text == "Right is: preemptions, 40 → 0.4 a second, a factor of 100. You said: none of them."
     assert "Page faults of the threads: 4 → 4 a second." in judged.explanation
     assert "requency" not in judged.text + judged.explanation
 
@@ -139,7 +141,7 @@ def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:
     # 40 → 26.61 is a factor of 1.5034, which is told as 1.5.
     judged = outcome(FACTOR, Guess(choice="same"), run(2_661), run(4_000 + 1), SHOWS)
     assert judged is not None
-    assert "That is a factor of 1.5." in judged.text
+    assert "a factor of 1.5." in judged.text
     assert judged.near is True
 
 
@@ -317,6 +319,9 @@ def test_the_largest_fall_is_judged_by_latencies_with_the_waits_if_both_runs_hav
     assert found is not None
     assert found.near is True
     assert "p99.9 with the waits: 1 µs → 900 ns" in found.explanation
+    wrong = outcome(task, Guess(choice="tail"), cut(40, 20, 900), cut(400, 1_000, 1_000))
+    assert wrong is not None
+    assert "You said: p99.9 with the waits: 1 µs → 900 ns" in wrong.text
     unjudged = outcome(task, Guess(choice="preempted"), cut(40, 20, None), cut(400, 1_000, 1_000))
     assert unjudged is not None
     assert unjudged.near is None

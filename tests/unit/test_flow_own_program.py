@@ -60,7 +60,7 @@ def test_the_parts_of_a_report_that_are_kept() -> None:
     ("parts", "choice", "near", "said"),
     [
         ({"waited": 10, "slept": 20, "blocked": 70}, "blocked", True, "That is right."),
-        ({"waited": 10, "slept": 20, "blocked": 70}, "slept", False, "So the answer is: blocked"),
+        ({"waited": 10, "slept": 20, "blocked": 70}, "slept", False, "Right is: blocked"),
         ({"waited": 10, "slept": 45, "blocked": 45}, "slept", True, "Both answers are right here: slept: "),
         ({"waited": 10, "slept": None, "blocked": None}, "slept", None, "only a trace"),
         ({"waited": 0, "slept": 0, "blocked": 0}, "slept", None, "threads ran all the time"),

@@ -8,6 +8,7 @@ import pytest
 
 from jitter_workshop.course.guesses import MeasuredAnswers
 from jitter_workshop.model.course import Answer, GuessTask
+from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
 from jitter_workshop.presenter.course.chapter import _share, comparison, explanation, guess_choice_lines
 from jitter_workshop.stats.comparison import compare
@@ -80,6 +81,26 @@ def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
     said = [line.plain for line in comparison(view, 70)]
     assert said[0] == "! Not comparable: duty: 100 % against 10 %; lock: none against plain"
     assert not [line for line in said if "second ÷ first" in line]
+
+
+def test_the_rows_of_a_comparison_say_in_words_how_far_they_differ() -> None:
+    a, _ = madeup.make_run()
+    rows = (
+        ComparisonRow("stalls_per_second_over_1000000_ns", 4.8, 0.2, 0.2 / 4.8),
+        ComparisonRow("stalls_per_second_over_100000_ns", 9.0, 0.0, 0.0),
+        ComparisonRow("50", 10.0, 10.0, 1.0),
+        ComparisonRow("99", 10.0, 12.0, 1.0),
+        ComparisonRow("99.9", 10.0, 25.0, 2.5),
+    )
+    compared = dataclasses.replace(compare(a, dataclasses.replace(a, id="b")), rows=rows, text="")
+    said = [" ".join(line.plain.split()) for line in comparison(CompareView(compared, "", "hunted"), 80)]
+    assert said[:5] == [
+        "first second",
+        "stalls of 1 ms and more 4.8/s 0.2/s 24× fewer",
+        "stalls of 100 µs and more 9/s 0/s none in the second",
+        "p99 10 ns 12 ns ≈",
+        "p99.9 10 ns 25 ns 2.5× more",
+    ]
 
 
 def test_of_two_duties_the_curves_alone_do_not_compare() -> None:

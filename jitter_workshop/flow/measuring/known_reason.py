@@ -73,8 +73,10 @@ def _fewest(shares: Sequence[float | None]) -> int | None:
 
 
 def what_to_do(reason: KnownReason, key: str = "") -> str:
-    """Return the sentence that asks for the run to be made again. ``key``: the key that makes it; "" for none."""
-    return f"Measure the {RUNS[reason.run]} run again{f' ({key})' if key else ''}."
+    """Return the sentence that asks for the run to be made again. A host whose runs never are alike has a lesson in
+    that, so the sentence also permits to go on. ``key``: the key that makes the run; "" for none."""
+    again = f"Measure the {RUNS[reason.run]} run again{f' ({key})' if key else ''}"
+    return f"{again}, or go on: equal runs can differ by as much."
 
 
 def sentences(reason: KnownReason) -> str:

@@ -10,6 +10,7 @@ from jitter_workshop.course.guesses import MeasuredAnswers, answer_for_value
 from jitter_workshop.flow.chapters.recorded import RecordedChapter
 from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
+from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, cleaned_sentence
@@ -39,9 +40,17 @@ from jitter_workshop.presenter.text.lines import (
 )
 from jitter_workshop.presenter.text.prose import command_lines, in_one_style, styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.comparison import amount, clock_told, duties_alone, measure_name, ratio_told
+from jitter_workshop.stats.comparison import (
+    NEAR,
+    STALLS_PREFIX,
+    amount,
+    clock_told,
+    duties_alone,
+    measure_name,
+    ratio_told,
+)
 from jitter_workshop.stats.figures import KnownRun
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_ns, nice_number, times_told
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterWalk
@@ -164,10 +173,11 @@ def comparison(view: CompareView, width: int) -> Lines:
             lines += wrap(Text(f"Curves not comparable: {reason}", "dim"), width)
         else:
             lines += wrap(Text(f"Not comparable: {reason}", "bold bad"), width, "! ")
-    rows = [[clock_told(compared), "first", "second", "second ÷ first"]]
-    for row in compared.rows:
-        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
-    lines += table_lines(rows, width, right=(1, 2, 3)) if compared.rows else []
+    rows = [[clock_told(compared), "first", "second", ""]]
+    unequal = [row for row in compared.rows if row.a != row.b] or compared.rows
+    for row in unequal:
+        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), _differs(row)])
+    lines += table_lines(rows, width, right=(1, 2)) if compared.rows else []
     lines += near(rows, width)
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
@@ -439,8 +449,26 @@ def command_found(command: HandCommand, width: int) -> Lines:
 
 
 def _measure(measure: str) -> str:
-    """Return a measure's name as it is shown. For a percentile, it begins with p."""
-    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), SHORT)
+    """Return a measure's name as it is shown, in the words of the result above the table. For a percentile, it begins
+    with p."""
+    if measure[:1].isdigit():
+        return f"p{measure}"
+    whole, over, length = clean(measure_name(measure), SHORT).partition(" over ")
+    return f"{whole} of {length} and more" if over else whole
+
+
+def _differs(row: ComparisonRow) -> str:
+    """Return by how much the second value differs from the first one, in words: ``24× fewer``. Return NEAR (≈) as
+    :func:`ratio_told` does, and "" for equal values."""
+    if row.a == row.b or row.a is None or row.b is None:
+        return ""
+    told = ratio_told(row)
+    if told == NEAR:
+        return told
+    if not row.a or not row.b:
+        return f"none in the {'second' if row.a else 'first'}"
+    how = "more" if row.b > row.a else "fewer" if row.measure.startswith(STALLS_PREFIX) else "less"
+    return f"{times_told(max(row.a, row.b) / min(row.a, row.b))}× {how}"
 
 
 def cpu_share_lines(thread: ThreadEvidence, digits: int, width: int) -> Lines:

@@ -11,7 +11,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, SHORT, called, many
 from jitter_workshop.report.cause_words import causes_to_show
 from jitter_workshop.report.diagnosis_words import label
-from jitter_workshop.stats.effect import MOVED
+from jitter_workshop.stats.effect import MOVED, readings_apart
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from jitter_workshop.stats.scale import nice_ns
 
@@ -137,6 +137,14 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 def noises_differ(runs: Sequence[KnownRun]) -> bool:
     """Return True if the two runs were made beside different noises. Then neither run can be called better."""
     return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
+
+
+def neither_is_better(runs: Sequence[KnownRun]) -> bool:
+    """Return True if the two runs are two kinds of run, and not one before and one after a cure. They were made beside
+    different noises, or their threads used other memory, so that they read the clock at different rates."""
+    if len(runs) != 2 or noises_differ(runs):
+        return noises_differ(runs)
+    return runs[0].run.memory != runs[1].run.memory and readings_apart(runs[0], runs[1])
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:

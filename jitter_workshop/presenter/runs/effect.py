@@ -15,7 +15,13 @@ from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean, many
-from jitter_workshop.presenter.runs.disturbances import MUCH_COMPANY, busier_after, disturbances_of_two, noises_differ
+from jitter_workshop.presenter.runs.disturbances import (
+    MUCH_COMPANY,
+    busier_after,
+    disturbances_of_two,
+    neither_is_better,
+    noises_differ,
+)
 from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, OF_A_CHANGE, both_times, of_a_second
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value, lead_of_origin, origin_of
@@ -40,7 +46,8 @@ _DIFFERS = "What differs: "
 _SECOND_RUN = f"In the second run {FIGURES[P99_FROM_DUE_TIME].title} is "
 _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
-_NO_LATENCY = "No latency figure changed by a factor of 2"
+_NO_LATENCY = "No clear change in latency"
+_WOULD_COUNT = " (2 would count)"
 _CURVE = "The curve: "
 _MAY_BE_LUCK = "This may be luck."
 _PERHAPS = "Perhaps "
@@ -52,9 +59,10 @@ _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
 _NEW_CAUSES = "Look which causes (v) are new."
+_NO_PERCENTILE = "No percentile"
 _LEFT_OUT: dict[Uncompared, str] = {
     "": "",
-    "readings": "No percentile is compared: the two runs read the clock at different rates.",
+    "readings": f"{_NO_PERCENTILE} is compared: the two runs read the clock at different rates.",
     "waits": "No latency is compared: it leaves out the waits for the stopped thread.",
 }
 """The sentences on figures that two runs do not let one compare."""
@@ -235,7 +243,7 @@ def _compared(
         return [*few, line, *quiet], len(few), known, below
     proven, other = isinstance(proof, Text), of_another_cause(found)
     figure, latency = _of_figure(found, runs), _of_latency(found, runs, quiet=not proven)
-    cause = _of_causes(found, told=other)
+    cause = _of_causes(found, runs, told=other)
     if other is not None and latency:
         latency.append(f" {_may_come_from(other)}", "text")
     parts = [part for part in (figure, latency) if part]
@@ -243,7 +251,7 @@ def _compared(
     losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
     if found.lead is None and of_chapter is not None and not found.causes:
         notes += _left(runs[1])
-    notes.append(_LEFT_OUT[found.left_out])
+    notes.append(_not_compared(found))
     if found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title:
         notes.append(against_each_other(runs))
     below = [Text(one, "text") for one in (*notes, smaller) if one]
@@ -293,7 +301,7 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
             if felt is not None and felt.sort == "stalls" and felt is found.tail and felt.name != of_chapter.name:
                 return Text(f"{_NO_LATENCY}. {_judged_by(felt)}", "text")
             told = felt is not None and felt.sort != "cause" and felt.name != of_chapter.name and not found.left_out
-            return Text(f"{_NO_LATENCY}: {describe_effect(felt)}.", "text") if felt is not None and told else Text()
+            return Text(_hardly_moved(felt), "text") if felt is not None and told else Text()
         if nearest is not None and nearest.name == FIGURES[P99_FROM_DUE_TIME].title:
             # Other figures may have moved: a chapter that judges by the due time does not tell them.
             return Text(f"{_NO_CHANGE}{describe_effect(nearest)}.", "bold accent")
@@ -311,8 +319,8 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     if quiet and curve_is_quiet(found, runs):
         return Text(f"{_CURVE}{describe_effect(first)}. {_MAY_BE_LUCK}", "text")
     doubtful = in_doubt(lead, found, runs)
-    looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
-    if noises_differ(runs):
+    looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS.get(found.direction, _DIFFERS)
+    if noises_differ(runs) or found.direction == "same":
         looks = _DIFFERS
     role = "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction]
     style = f"bold {role}" if loudest(found, runs) is first else "text"
@@ -330,6 +338,14 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
             return Text.assemble((said, style), (f" {_SECOND_RUN}{first.values[1]}.", "text"))
         line.append(f" Transit hides it: in the first run p{DUE_TAIL} of transit is {transit}.", "text")
     return line
+
+
+def _hardly_moved(felt: Effect) -> str:
+    """Return a sentence on the latency, or the stalls, of two runs in which no latency moved by the factor MOVED."""
+    of_stalls = felt.sort == "stalls"
+    told = describe_effect(felt) if of_stalls else describe_effect(felt).replace(f"{felt.name}: ", f"{felt.name} ", 1)
+    enough = "" if felt.factor < ALIKE or felt.at_least else _WOULD_COUNT
+    return f"{_NO_LATENCY}: {told}{enough}."
 
 
 def _judged_by(tail: Effect) -> str:
@@ -359,22 +375,33 @@ def _may_come_from(cause: CauseTime) -> str:
     return f"It may come from {cause.label}: {took} of each second. This change does not act on it."
 
 
-def _of_causes(found: Effects, told: CauseTime | None) -> list[Text]:
+def _of_causes(found: Effects, runs: Sequence[KnownRun], told: CauseTime | None) -> list[Text]:
     """Return a paragraph on where the time went: the causes that the chapter's change is made to reduce, and the cause
     that explains at least half of the difference. Return [] if no such cause is known. ``told``: a cause that another
     sentence tells already; None if there is none.
     """
     lines, of_chapter = list[str](), found.shown or found.missed
+    which = _IN_EACH if neither_is_better(runs) else OF_A_CHANGE
     if (cause := _treated(found.causes)) is not None:
-        lines.append(f"{_in_time(cause)}.")
+        lines.append(f"{_in_time(cause, which)}.")
     elif (cause := _treated(found.causes, LEAST_ROW)) is not None:
-        lines.append(f"{_in_time(cause)}. This is a small part of all stalls.")
+        lines.append(f"{_in_time(cause, which)}. This is a small part of all stalls.")
     elif (small := _small(found.causes)) and of_chapter is not None:
         took, stalled = small
         lines.append(f"In the trace, the events of this count took only {took} a second; all stalls took {stalled}.")
     if (most := main_cause(found)) is not None and most is not told and not (most.treated or most.counted):
-        lines.append(f"Most of the difference: {_in_time(most)}.")
+        lines.append(f"Most of the difference: {_in_time(most, which)}.")
     return [Text(" ".join(lines), "text")] if lines else []
+
+
+def _not_compared(found: Effects) -> str:
+    """Return the sentence on figures that two runs do not let one compare; "" for none. A lesson may compare one
+    percentile all the same, because it says what this percentile means."""
+    told = _LEFT_OUT[found.left_out]
+    of_lesson = [one for one in (found.lead, found.shown, found.missed) if one is not None]
+    if any(_PERCENTILE.fullmatch(one.name) for one in of_lesson):
+        return told.replace(_NO_PERCENTILE, "No other percentile", 1)
+    return told
 
 
 def _but(found: Effects) -> tuple[list[str], list[str]]:
@@ -590,13 +617,14 @@ def _moved_causes(causes: Sequence[CauseTime], least: float = LEAST_SHARE) -> li
     return sorted(treated, key=lambda one: -one.ns[larger])
 
 
-_OF_EQUAL_RUNS = ("in the first run", "in the second")
-"""The words for the two runs in a sentence on a cause, if nothing was changed between them."""
+_IN_EACH = ("in the first run", "in the second")
+"""The words for the two runs in a sentence on a cause, if no cure lies between them."""
 
 
-def _in_time(cause: CauseTime) -> str:
-    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``."""
-    return f"{capital(cause.label)} {_took(cause, OF_A_CHANGE)}"
+def _in_time(cause: CauseTime, which: tuple[str, str] = OF_A_CHANGE) -> str:
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. ``which``: the words
+    for the two runs."""
+    return f"{capital(cause.label)} {_took(cause, which)}"
 
 
 def _took(cause: CauseTime, which: tuple[str, str]) -> str:
@@ -653,7 +681,7 @@ def by_luck(
 
 def _by_chance(cause: CauseTime | None) -> str:
     """Return a sentence on the cause whose time differs between two equal runs; "" if none is known."""
-    return "" if cause is None else f"by chance, {cause.label} {_took(cause, _OF_EQUAL_RUNS)}."
+    return "" if cause is None else f"by chance, {cause.label} {_took(cause, _IN_EACH)}."
 
 
 def _doubt(effect: Effect) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from jitter_workshop.model.effect import CauseTime, Effect, Relation
-from jitter_workshop.presenter.runs.disturbances import noises_differ
+from jitter_workshop.model.text import ID, clean
+from jitter_workshop.presenter.runs.disturbances import neither_is_better
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
 from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -14,12 +15,15 @@ from jitter_workshop.stats.scale import nice_ns, times_told
 _ROW_STYLES = {"better": "good", "worse": "bad", "same": "bold"}
 """The style of a table's row with a clear change. A cause is neither better nor worse, so it has no colour."""
 _BETWEEN_COLUMNS = 2
+_WIDEST_HEAD = 11
+"""The most characters of a run's name above a column."""
 _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 LEAST_ROW = 0.01
 """The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
 below this share."""
 _BY_CAUSE = "TIME BY CAUSE, A SECOND"
+_BY_NUMBER = ("first", "second")
 OF_A_CHANGE = ("before", "after")
 """The words for the two runs in a table and in a sentence on a cause, if the second run was made after a change."""
 
@@ -47,18 +51,17 @@ def two_run_table(
 ) -> Lines:
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
-    are called before and after (first and second if the runs were made beside different noises). Rows with a clear
-    change are then bold, or coloured if they are better or worse. Such a row also says so in words, if all these words
-    have room. ``causes``: the causes whose times are
-    shown; () for no times. The load that the chapter made is called its own. ``undecided``: True if a proof of the
-    change cannot tell. The table then says that it is about these two runs. ``runs``: the two runs. If they were made
-    beside different noises, no row is called better or worse. A line below the
-    table says why a cause took more time than all stalls, if one did.
+    are called before and after, or by the names of the runs if neither can be better (``neither_is_better``). Rows with
+    a clear change are then bold, or coloured if they are better or worse. Such a row also says so in words, if all
+    these words have room. ``causes``: the causes whose times are shown; () for no times. The load that the chapter made
+    is called its own. ``undecided``: True if a proof of the change cannot tell. The table then says that it is about
+    these two runs. ``runs``: the two runs; () if they are not known. A line below the table says why a cause took more
+    time than all stalls, if one did.
     """
     if not found and not causes:
         return []
-    apart = noises_differ(runs)
-    which = OF_A_CHANGE if relation == "changed" and not undecided and not apart else ("first", "second")
+    apart = neither_is_better(runs)
+    which = _columns(relation, runs, undecided=undecided)
     lead = f"{origin.upper()} " if origin else ""
     rows, styles, words = list[list[str]](), list[str](), list[str]()
 
@@ -105,9 +108,23 @@ def two_run_table(
     return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
 
 
+def _columns(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool) -> tuple[str, str]:
+    """Return the words above the columns of the two runs. Two kinds of run have no before and after, so their names
+    stand there, if these are different and have room."""
+    if relation != "changed" or undecided:
+        return _BY_NUMBER
+    if not neither_is_better(runs):
+        return OF_A_CHANGE
+    first, second = (clean(seen.run.label, ID) for seen in runs)
+    named = first != second and all(0 < len(name) <= _WIDEST_HEAD for name in (first, second))
+    return (first, second) if named else _BY_NUMBER
+
+
 def _none_in(which: str) -> str:
     """Return the words for a run without an event. ``which``: the head of the run's column."""
-    return f"none {which}" if which in OF_A_CHANGE else f"none in the {which}"
+    if which in OF_A_CHANGE:
+        return f"none {which}"
+    return f"none in the {which}" if which in _BY_NUMBER else "none"
 
 
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:

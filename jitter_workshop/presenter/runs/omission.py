@@ -43,15 +43,15 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
     if len(runs) > 1:
         one = "the first run" if shares[0] is not None else "the second run"
         which = f" in {'both runs' if len(few) > 1 else one}"
-    found = f"{capital(sent_told(*(share for _, share in few)))} of the planned messages were sent{which}: "
+    sent = f"{sent_told(*(share for _, share in few))} of the planned messages were sent{which}"
     expected = all(_by_own_load(seen) for seen, _ in few)
     if expected:
         loads = dict.fromkeys(clean(seen.run.noise, WORD) for seen, _ in few)
-        found += f"the run's own noise ({', '.join(loads)}) stopped a thread for long."
+        found = f"The noise ({', '.join(loads)}) stopped a thread for long: {sent}."
     else:
         causes = {_stopped_by(seen) for seen, _ in few}
         by = f", mostly by {next(iter(causes))}" if len(causes) == 1 and None not in causes else ""
-        found += f"a thread was stopped for long{by}."
+        found = f"{capital(sent)}: a thread was stopped for long{by}."
     loud, of_value = ("text", "text") if expected else ("bold bad", "bold text")
     told = Text(found, loud)
     waits = [nice_ns(value) for seen, _ in few if (value := with_waits(FIGURES[name]).of(seen)) is not None]

@@ -25,7 +25,7 @@ from jitter_workshop.stats.figures import (
     least_length_ns,
     titled,
 )
-from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, with_waits
+from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, view_with_waits, with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns
 
@@ -125,7 +125,8 @@ def judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> J
     waits = with_waits(tail)
     if (value := waits.of(seen)) is None:
         return JudgedValue(tail, told, known=False, few=few)
-    return JudgedValue(waits, waits.with_unit(value))
+    few = marks_of_run(view_with_waits(seen.run)).get(tail.id) == FEW_STALLS
+    return JudgedValue(waits, f"{FEW_STALLS if few else ''}{waits.with_unit(value)}", few=few)
 
 
 def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:

@@ -92,11 +92,15 @@ OBSERVES = "Your program is being observed: Esc stops that."
 
 def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
     """Return at most ``most`` lines. If some lines are left out, the last returned line ends with _MORE, which stands
-    behind a whole word."""
+    behind a whole word, or behind a sentence that fills at least half of the line."""
     if len(lines) <= most or most < 1:
         return list(lines[: max(most, 0)])
     last, room = lines[most - 1], width - len(_MORE)
-    if last.cell_len > room:
+    stop = last.plain.rfind(". ", 0, room)
+    if 2 * stop >= room:
+        # A whole sentence says more than the beginning of the next one.
+        last.truncate(stop + 1)
+    elif last.cell_len > room:
         last.truncate(room if (end := last.plain.rfind(" ", 0, room + 1)) < 1 else end)
     return [*lines[: most - 1], last.append(_MORE, "dim")]
 

@@ -1284,7 +1284,9 @@ class Compare(Step):
         judge = judge_of(self.page.asked, *both)
         level_ns = least_length_ns(judge)
         found, relation = self._distance, self._relation
-        if found is None or relation == "unsteady" or readings_apart(*both):
+        # A factor in the chart would compare what the result does not.
+        unlike_runs = relation == "unsteady" or self._reason is not None
+        if found is None or unlike_runs or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either, and a change of
@@ -1425,6 +1427,9 @@ class Compare(Step):
 
     def result(self, width: int) -> Result:
         found, both, relation, runs = self._effects, self._both, self._relation, self.walk.runs
+        if found is None and self._compared is not None:
+            # The warning stands above the curves that it is about.
+            return Result(wrap(Text(self._compared.headline, "text"), width), uncut=1)
         if both is None or found is None:
             return Result([])
         if self.walk.host.rehearsed:
@@ -1497,10 +1502,8 @@ class Compare(Step):
         cured, compared = self._cured, self._compared
         if cured is not None:
             return [cured.text]
-        if compared is None:
+        if compared is None or compared.effects is None:
             return []
-        if compared.effects is None:
-            return [compared.headline]
         both_ways = self.walk.noise.both_ways() if self._short else ""
         return [" ".join(filter(None, (*compared.notes, both_ways)))]
 
