@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.presenter.text.lines import Lines, small_title
-from jitter_workshop.presenter.text.pages import in_pages, kept_together
+from jitter_workshop.presenter.text.pages import in_pages, kept_together, sources_apart
 from jitter_workshop.presenter.text.styled import Text
 
 
@@ -70,3 +70,11 @@ def test_one_or_two_lines_get_no_page_if_blank_lines_can_go() -> None:
     assert "" not in plain(in_pages(lines, 8)[0])
     assert len(in_pages(lines, 7)[0]) == 10, "three lines have a page of their own"
     assert in_pages(text(9), 8) == (text(9), 0), "no blank line can go"
+
+
+def test_the_last_paragraph_of_a_page_stands_apart_only_if_it_names_sources() -> None:
+    page = [Text("Source: of all"), Text(), Text("a"), Text(), Text("Source: b;"), Text("c")]
+    lesson, sources = sources_apart(page)
+    assert (plain(lesson), plain(sources)) == (["Source: of all", "", "a"], ["Source: b;", "c"])
+    assert sources_apart(lesson) == (lesson, [])
+    assert sources_apart([]) == ([], [])

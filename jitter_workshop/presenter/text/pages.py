@@ -23,6 +23,18 @@ def kept_together(lines: Lines) -> Lines:
     return lines
 
 
+def sources_apart(page: Sequence[Text]) -> tuple[Lines, Lines]:
+    """Return a lesson's page without its last paragraph, and this paragraph, if it names sources; else the page and
+    []."""
+    begins = max((at for at, line in enumerate(page) if line.plain.startswith(SOURCE)), default=len(page))
+    if any(not line.plain for line in page[begins:]):
+        return list(page), []
+    lesson = list(page[:begins])
+    while lesson and not lesson[-1].plain:
+        lesson.pop()
+    return lesson, list(page[begins:])
+
+
 def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     """Divide lines into pages of ``rows`` rows. Return the lines of all pages, and how many of them are blank lines
     that were added at the end.

@@ -28,6 +28,7 @@ from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import run_progress_lines
 from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.pages import sources_apart
 from jitter_workshop.presenter.text.prose import prose, styled, widest_row
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
@@ -405,7 +406,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.wide or step.layout.both or step.layout.alone:
             return figures
         page = self._page.lesson(width)
-        return [*page, Text(), *figures] if page and figures else [*page, *figures]
+        if not page or not figures:
+            return [*page, *figures]
+        # The facts of this host matter more than the sources of the lesson; but a plan ends with its last change.
+        page, sources = sources_apart(page) if self.step == "look" else (page, [])
+        return [*page, Text(), *figures, *([Text()] if sources else []), *sources]
 
     def sentences(self) -> list[str]:
         """Return the sentences above the keys: the newest message, else the sentences of the step."""
