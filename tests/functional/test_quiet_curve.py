@@ -53,7 +53,7 @@ async def test_the_count_is_large_and_the_curve_is_quiet_unless_it_moved_more(
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         headline, quiet = app.screen.query_one("#headline", Digits), worse == 500
-        assert headline.value == ("10×" if quiet else "20×")
+        assert headline.value == ("10x" if quiet else "20x")
         assert headline.has_class("-bad") is not quiet
         drawing = app.screen.now.drawing()
         assert (drawing.between is None) is quiet, "the space between the curves is tinted as worse"

@@ -97,6 +97,10 @@ def test_the_chapters_figure_comes_first_and_a_loss_after_it_is_loud_and_not_to_
         kept = " ".join(line.plain for line in verdict.told[: verdict.uncut])
         assert kept.startswith("Proven: no change.")
         assert "p90" in kept
+    # The words on latency have a row of their own if that costs no row.
+    first, second = effect.result_of_two_runs(found, pair, "changed", 100, short=True).told
+    assert first.plain.startswith("What changed")
+    assert second.plain.startswith("Looks worse")
 
 
 def test_a_figure_that_moved_less_than_its_chapter_says_is_told_first_all_the_same() -> None:

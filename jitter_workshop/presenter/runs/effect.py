@@ -196,11 +196,11 @@ def result_of_two_runs(
 
     Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
     cannot be proven. If ``proof`` is a ``Text``, it is the verdict of a proof. Then the lines begin with this verdict,
-    and the result of the two runs is not emphasised. ``short``: join the first two in one paragraph, and the last two
-    before the notes; the times of causes are then a note. ``key``: the key that makes a run that cannot be compared
-    again; "" for none.
+    and the result of the two runs is not emphasised. ``short``: join the last two before the notes in one paragraph,
+    and the first two, too, if that saves rows; the times of causes are then a note. ``key``: the key that makes a run
+    that cannot be compared again; "" for none.
     """
-    told, uncut, caveats, notes = _compared(found, runs, relation, proof, short, key)
+    told, uncut, caveats, notes = _compared(found, runs, relation, proof, short, key, width)
     wrapped = [wrap(part, width) for part in told]
     return Result(
         [line for part in wrapped for line in part],
@@ -211,7 +211,13 @@ def result_of_two_runs(
 
 
 def _compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool, key: str
+    found: Effects,
+    runs: Sequence[KnownRun],
+    relation: Relation,
+    proof: str | Text,
+    short: bool,
+    key: str,
+    width: int,
 ) -> tuple[list[Text], int, list[Text], list[Text]]:
     """Return the paragraphs of :func:`result_of_two_runs`: the result, how many of its first paragraphs a screen must
     not cut, its caveats, and its notes."""
@@ -270,8 +276,10 @@ def _compared(
         told_quietly = [Text(said, "text") for said in (proof, others) if said]
         return [*parts, *cause], len(parts), [*losses, *few, *told_quietly], below
     together = Text.assemble(parts[0], *(piece for part in parts[1:] for piece in (" ", part)))
+    apart = sum(len(wrap(part, width)) for part in parts) <= len(wrap(together, width))
+    shown = parts if apart else [together]
     told_quietly = [Text(said, "text")] if (said := f"{proof} {others}".strip()) else []
-    return [together], 1, [*losses, *few, *told_quietly], [*cause, *below]
+    return shown, len(shown), [*losses, *few, *told_quietly], [*cause, *below]
 
 
 def _of_figure(found: Effects, runs: Sequence[KnownRun]) -> Text | None:

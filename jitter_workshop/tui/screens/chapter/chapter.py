@@ -539,6 +539,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         result, large = self.sheet("#result"), self.query_one("#headline", Digits)
         result.renew()
         figure, role = self.now.headline()
+        # The large letters have no ×; their x is a × at half the height of the digits.
+        figure = figure.replace("×", "x")
         if large.value != figure:
             large.update(figure)
         large.update_classes({f"-{one}": role == one for one in ("good", "bad", "dim")})

@@ -250,7 +250,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return newest
         aside = ", beside a load" if _has_load(newest.run) else ", disturbed" if newest.run.disturbed else ""
         title = self._chapter_of(newest)
-        said = f"{newest.label}{aside} · {title}" if title else f"{newest.label}{aside}"
+        said = clean(f"{newest.label}{aside} · {title}" if title else f"{newest.label}{aside}", ID)
         return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
 
     def _chapter_of(self, shown: RunCurve) -> str:
