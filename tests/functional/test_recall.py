@@ -12,6 +12,7 @@ from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.course import recall as words
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
@@ -106,7 +107,7 @@ async def test_questions_are_skipped_by_one_key_or_a_second_enter_and_do_not_com
         page = page_of(app)
         await pilot.press(keys[0])
         if keys[0] == "enter":
-            assert "Enter again skips" in text(page)
+            assert words.ANSWER_FIRST in text(page)
             assert "1 of 2" in text(page)
         await pilot.press(*keys[1:])
         await settled(pilot)

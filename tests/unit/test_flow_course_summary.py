@@ -241,7 +241,7 @@ def test_guesses_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
     walk.guess.predict(Guess(value_ns=1_000_000))
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     assert sum_up(guest).far == (walk.chapter.title,)
-    assert "Not near: 1 (Why so slow?)" in words.guesses(sum_up(guest))
+    assert "Wrong: 1 (Why so slow?)" in words.guesses(sum_up(guest))
 
 
 def test_a_host_that_cannot_be_read_is_said_and_the_rest_stands(

@@ -12,6 +12,8 @@ _GAP = "   "
 """The blanks between the heading of a question and the chapter that the question is about."""
 SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
+ANSWER_FIRST = "You have not answered yet. Enter again skips the question."
+"""The line after the first Enter without an answer."""
 
 
 def title(number: int, count: int) -> str:
@@ -58,11 +60,6 @@ def comes_back(judged: RecallResult) -> str:
     if judged.visits <= 1:
         return "This question comes back at the start of the next chapter."
     return f"This question comes back after {many(judged.visits, 'chapter')}."
-
-
-def answer_first(one: Asked) -> str:
-    """Return the line after the first Enter without an answer: what the next Enter does."""
-    return f"You have not answered yet: 1–{len(one.question.answers)} answers. Enter again skips the question."
 
 
 def recall_keys_line(one: Asked, answered: bool, last: bool, reminded: bool) -> str:

@@ -48,7 +48,7 @@ class RecallPage(Page, scope="recall"):
             yield from wrap(Text(NO_NUMBER, "text"), width)
         elif self._reminded:
             yield Text()
-            yield from wrap(Text(words.answer_first(self._now), "text"), width)
+            yield from wrap(Text(words.ANSWER_FIRST, "text"), width)
 
     def key_words(self) -> str:
         answered, last = self._judged is not None, self._at + 1 == len(self._asked)
