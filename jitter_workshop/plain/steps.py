@@ -164,7 +164,7 @@ class PlainPredict(PlainStep):
         elif task.kind == "choice":
             for number, answer in enumerate(task.answers, 1):
                 talk.tell(answer.text, f"  {number}  ", "     ")
-        if kept is not None:
+        if kept is not None and known is None:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
             said = nice_ns(kept.value_ns) if kept.value_ns is not None else clean(chosen, LINE)
             talk.tell(f"Your guess so far: {said}.")
