@@ -60,6 +60,8 @@ _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_BAR = 6
 """The width of a bar beside a long name."""
+_LEAST_TITLE = 6
+"""The least number of characters of a chapter's title behind the name of a run."""
 _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
 _MOST_STANDING = 3
@@ -249,8 +251,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if newest is None or newest.run is None:
             return newest
         aside = ", beside a load" if _has_load(newest.run) else ", disturbed" if newest.run.disturbed else ""
-        title = self._chapter_of(newest)
-        said = clean(f"{newest.label}{aside} · {title}" if title else f"{newest.label}{aside}", ID)
+        said, title = f"{newest.label}{aside}", self._chapter_of(newest)
+        # The title has the room that is left: it never takes room from the words on what was beside the run.
+        if title and (left := ID - len(f"{said} · ")) >= _LEAST_TITLE:
+            said = f"{said} · {clean(title, left)}"
         return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
 
     def _chapter_of(self, shown: RunCurve) -> str:
@@ -332,8 +336,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
             line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")
-            line.append(f" {nice_ns(value):>8}", "bold text" if own else "dim")
-            line.append(f" {doubt or ' '}" if own else "  ", "dim")
+            few, behind = (doubt, "") if doubt == FEW_STALLS else ("", doubt)
+            line.append(f" {(few if own else '') + nice_ns(value):>8}", "bold text" if own else "dim")
+            line.append(f" {behind or ' '}" if own else "  ", "dim")
             line.append("  log" if logarithmic and shown is pairs[0][0] else "", "dim")
             yield line
 
