@@ -413,6 +413,8 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         assert screen.sheet("#result").plain().startswith("p99.9 is ")
         await pilot.press("b", "up")
         assert "measured already" in text_of(app)
+        # A guess that cannot change needs no room for its mark.
+        assert not app.screen.query_one("#chart", ChartView).named
         assert screen.query_one("#chart", ChartView).marks == ((99.9, marked),)
 
 

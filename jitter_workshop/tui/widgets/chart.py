@@ -41,7 +41,7 @@ class ChartView(Widget):
         self.between: tuple[int, int] | None = None
         self.gap: Gap | None = None
         self._asked = 99.9
-        self._guessing = False
+        self._guessing = self.named = False
         self._empty = "No curve yet."
         self._with_legend = True
         self._listed = 0
@@ -59,6 +59,7 @@ class ChartView(Widget):
         gap: Gap | None = None,
         asked: float = 99.9,
         guessing: bool = False,
+        named: bool = False,
     ) -> None:
         """Draw these curves.
 
@@ -67,8 +68,9 @@ class ChartView(Widget):
         names the curves. ``listed``: the number of curves, the last ones, that a list beside the chart names with their
         figures; the legend leaves them out. ``between``: the indices of the curves before and after a change; the space
         between them is filled. ``gap``: a percentile, and the distance of these two curves at it. ``asked``: the
-        percentile that the legend shows. ``guessing``: True while the learner sets a mark. The axis then has a label at
-        each decade, and the legend does not repeat the mark's value.
+        percentile that the legend shows. ``guessing``: True if a question above the chart tells the mark's value, so
+        that the legend does not repeat it. ``named``: True while the learner sets a mark. The axis then has a label at
+        each decade, and rows above the curves.
         """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
@@ -80,6 +82,7 @@ class ChartView(Widget):
         self.gap = gap
         self._asked = asked
         self._guessing = guessing
+        self.named = named
         self.refresh()
 
     def render(self) -> Text:
@@ -105,7 +108,7 @@ class ChartView(Widget):
             between=self.between,
             gap=self.gap,
             asked=self._asked,
-            named=self._guessing,
+            named=self.named,
         )
         if not self._with_legend or (self._listed == len(drawn) and not self.marks):
             return render(width, height)

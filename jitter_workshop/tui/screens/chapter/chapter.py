@@ -301,6 +301,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 gap=drawing.gap,
                 asked=self._page.told_at,
                 guessing=step.guessing,
+                # A guess that cannot change needs no room for its mark.
+                named=step.guessing and not self._page.lock_reason,
             )
 
     def _draw_under(self) -> None:
