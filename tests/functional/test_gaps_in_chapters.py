@@ -51,3 +51,6 @@ async def test_the_screen_has_the_table(chapter: str, step: str, rows: tuple[str
             await pilot.press("t")
             await settled(pilot)
         assert all(row in text_of(app) for row in rows)
+        if step == "compare":
+            above = " ".join(app.screen.sheet("#result").plain().split())
+            assert "cannot be compared: duty" in above, "the warning is not below the curves"
