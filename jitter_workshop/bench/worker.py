@@ -31,7 +31,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cgroup import read_cgroup, read_throttled
 from jitter_workshop.host.tasks.listing import context_switches, migrations
 from jitter_workshop.model.codec import CodecError
-from jitter_workshop.model.run import Counter
+from jitter_workshop.model.run import Clock, Counter
 from jitter_workshop.model.spec import DUTIES, LOCK_PRIORITY, MEMORY_OF, Placement, RunSpec
 
 SETTLE_S = 0.050
@@ -161,6 +161,16 @@ class Worker:
         # Before the measured threads start, because it first measures how much time it takes of their CPU.
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start_workload(spec, self._clock)
+        try:
+            self._begin(spec, clock, asked_ns)
+        except BaseException:
+            self._workload.close()
+            raise
+
+    def _begin(self, spec: RunSpec, clock: Clock | None, asked_ns: int) -> None:
+        """Let the measured threads settle on their CPUs, and say to the parent that they are ready. ``clock``: None if
+        the threads must first be put into the isolated set. ``asked_ns``: the requested threshold of stalls, in ns."""
+        split = clock is None
         if clock is None:
             self._enter(spec.placement)
             clock = self._clock.with_offset(self._workload.clock_offset())
@@ -192,7 +202,7 @@ class Worker:
         gc.collect()
         gc.freeze()
         gc.disable()
-        parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
+        self._parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def _enter(self, placement: Placement) -> None:
         """Let the parent move threads into the isolated set, then bind all threads to their CPUs."""
@@ -204,12 +214,18 @@ class Worker:
         leave_hot_cpus(placement)
 
     def run(self) -> None:
-        """Measure block by block until the parent sends ``end``."""
+        """Measure block by block until the parent sends ``end``. In any case, the measured threads end before this call
+        does: they use memory that Python frees afterwards."""
+        try:
+            self._serve()
+        finally:
+            self._workload.close()
+
+    def _serve(self) -> None:
         index = 0
         while True:
             kind, _ = self._parent.hear()
             if kind == "end":
-                self._workload.close()
                 return
             if kind == "noise" and self._noise is not None:
                 self._parent.say("noise", plain_log(self._noise.stop()))

@@ -104,6 +104,6 @@ async def test_two_runs_that_sent_few_messages_have_one_direction_on_chart_and_r
             assert drawing.between is None
             assert drawing.gap is None
         told = " ".join(app.screen.sheet("#result").plain().split())
-        assert ("p99.9 with the waits: " if known else "Only ") in told
+        assert ("p99.9 with the waits: " if known else "only ") in told
         assert "p99.9: " not in told
         assert "better" not in told

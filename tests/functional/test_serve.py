@@ -64,7 +64,7 @@ async def test_the_token_opens_the_workshop_and_keys_reach_it(server: Serving) -
         page = await opened(client, server)
         assert await drawn(page, b"PATH FOR THIS HOST")
         await page.send_json(["stdin", "?"])
-        assert await drawn(page, b"EVERYWHERE")
+        assert await drawn(page, b"ON THIS PAGE, NOW")
         (workshop,) = server.workshops()
         await page.close()
         assert gone([workshop])
