@@ -88,7 +88,7 @@ def test_the_home_screen_is_drawn_and_takes_a_key(page: Browser, server: Serving
     assert len(colours) > 20
     assert sum(count for count, colour in colours if colour != ground) > 10_000
     page.press("?")
-    shown(page, b"EVERYWHERE")
+    shown(page, b"ON THIS PAGE, NOW")
     assert page.ask("location.href") == f"{server.origin}/"
     assert all(address.startswith(f"{server.origin}/") for address in page.requests())
     assert not [line for line in page.complaints() if '"ping=' not in line and "WebGL" not in line]
