@@ -153,8 +153,8 @@ class ThreadRecord:
     - ``ran_ns``: time on a CPU, by the thread's own clock.
     - ``waited_ns``: time in a run queue, runnable but not running.
     - ``timeslices``: how often the thread began to run on a CPU.
-    - ``write_calls``: the thread's system calls that write, to files of any kind (``syscw`` of ``/proc/PID/io``).
-      None if the kernel does not count them, and in runs of older versions.
+    - ``write_calls``: the thread's system calls that write, to files of any kind (``syscw`` of
+      ``/proc/PID/task/TID/io``). None if the kernel does not count them, and in runs of older versions.
 
     ``waited_ns`` and ``timeslices`` are the scheduler's figures (Documentation/scheduler/sched-stats.rst), read just
     before and after each block. They are None if the kernel does not count them, and in runs of older versions. In

@@ -36,8 +36,8 @@ class CpusetGroup:
     - ``cpus``: the CPUs that the group requests, empty if it requests none.
     - ``effective``: the CPUs that the kernel gives to the group.
     - ``partition``: the state of its partition in version 2, None if not shown.
-    - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). The group's
-      partition may then take CPUs that a sibling group requests. It may not take a sibling's exclusive CPUs.
+    - ``exclusive_file``: True if the group has the file ``cpuset.cpus.exclusive`` (since kernel 6.7). Since kernel 7.0
+      a partition may take CPUs that a sibling group requests. It may not take a sibling's exclusive CPUs.
     - ``balanced``: the flag ``sched_load_balance`` in version 1.
     """
 
