@@ -256,7 +256,9 @@ class PlainMeasuredStep(PlainStep):
 
     def menu(self) -> str:
         if self.walk.measuring.unmeasured(self.name):
-            return f"Enter {'hide a noise' if self._to_hide else 'measure'} · {self.rest}"
+            hides = self._to_hide
+            writes = not hides and self.walk.measuring.request(self.name).arrival is not None
+            return f"Enter {'hide a noise' if hides else 'measure, 1 write' if writes else 'measure'} · {self.rest}"
         return super().menu()
 
     def pressed_enter(self) -> bool:

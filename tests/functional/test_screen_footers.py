@@ -13,6 +13,8 @@ from textual.pilot import Pilot
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters import measuring
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -248,3 +250,20 @@ async def test_the_footers_of_the_report_before_it_is_written(
         while not list(tmp_path.glob("*.html")):
             await pilot.pause(0.01)
         await whole(pilot, "report.close", "report.write", "app.help")
+
+
+async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/proc/irq/34/smp_affinity_list"
+    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
+    workshop = open_workshop(course=builtin_course())
+    chapter = next(one for one in workshop.course.chapters if one.id == "interrupts")
+    progress = dataclasses.replace(workshop.context.progress("interrupts"), step="measure", seen=("look", "predict"))
+    workshop.context.save_progress("interrupts", progress)
+    monkeypatch.setattr(measuring, "arrival", lambda *_: sent)
+    monkeypatch.setattr(type(workshop.walk("interrupts").host), "reason", "")
+    app = WorkshopApp(workshop, chapter.id)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        screen = text_of(app)
+        assert f"writes 1 to {path} (now 0-1)" in " ".join(screen.split())
+        assert "Enter measure, 1 write" in screen.splitlines()[-1]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters import measuring
 from jitter_workshop.flow.chapters.arrival import arrival, arrival_plan, arriving
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import read_topology
@@ -16,6 +18,7 @@ from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.fake_agent_connection import FakeAgentConnection
+from tests.fakes import open_workshop
 from tests.unit.test_flow_company import ETH_RX, has
 from tests.unit.test_tuning_interrupts import board
 
@@ -105,3 +108,31 @@ def test_a_run_without_such_a_write_asks_the_agent_nothing() -> None:
 def test_the_write_is_shown_as_a_plan_that_could_be_typed() -> None:
     plan = arrival_plan(CHANGE)
     assert (plan.changes, plan.words, plan.host_files) == ((CHANGE,), ("irq-here=24",), 1)
+
+
+def test_the_write_that_was_shown_is_the_one_that_is_made_until_a_run_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop(course=builtin_course())
+    walk = workshop.walk("interrupts")
+    read = [CHANGE, replace(CHANGE, before="0-3"), replace(CHANGE, before="0-7")]
+    monkeypatch.setattr(measuring, "arrival", lambda *_: read.pop(0))
+    monkeypatch.setattr(type(walk.host), "reason", "")
+    monkeypatch.setattr(type(walk.host), "applied", False)
+    assert [walk.measuring.request("measure").arrival for _ in range(3)] == [CHANGE] * 3
+    walk.measuring.forget_arrival()
+    assert walk.measuring.request("measure").arrival == replace(CHANGE, before="0-3")
+
+
+@pytest.mark.parametrize("why", ["applied", "alone", "rights"])
+def test_no_write_is_offered_where_it_would_spoil_the_run_or_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    workshop = open_workshop(course=builtin_course())
+    walk = workshop.walk("interrupts")
+    monkeypatch.setattr(measuring, "arrival", lambda *_: CHANGE)
+    monkeypatch.setattr(type(walk.host), "reason", "")
+    monkeypatch.setattr(type(walk.host), "applied", why == "applied")
+    if why == "rights":
+        monkeypatch.setattr(FakeAgentConnection, "rights", "none")
+    if why == "alone":
+        walk.noise.switch()
+    assert walk.measuring.request("measure").arrival is None

@@ -43,6 +43,9 @@ class ChapterMeasuring:
     ) -> None:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._diagnosis = runs, diagnosis
+        self._shown: Change | None = None
+        """The write before a run, as it was shown. Until the run is made, it is not read again: the agent refuses it if
+        the host has changed."""
 
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
@@ -70,7 +73,13 @@ class ChapterMeasuring:
             return None
         if context.agent_connection.rights == "none":
             return None
-        return arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
+        if self._shown is None:
+            self._shown = arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
+        return self._shown
+
+    def forget_arrival(self) -> None:
+        """Forget the write before a run, because the run was made. The next request reads the host again."""
+        self._shown = None
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was

@@ -833,7 +833,10 @@ class Measure(Step):
     def enter_key(self) -> EnterKey:
         if not self.walk.measuring.unmeasured(self.name):
             return EnterKey(self._going_on, acts=self._waits)
-        return EnterKey("look again" if self._refused else "measure", acts=self._waits)
+        if self._refused:
+            return EnterKey("look again", acts=self._waits)
+        writes = self.page.request(self.name).arrival is not None
+        return EnterKey("measure, 1 write" if writes else "measure", acts=self._waits)
 
     @property
     def _refused(self) -> bool:
