@@ -186,6 +186,14 @@ class Pane(VerticalScroll, can_focus=False):
         if shown:
             self.vertical_scrollbar.position = self.scroll_y
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Paint the pane again after each scroll. Textual compares old and new places. If the region of a hidden widget
+        is read after the scroll, and a layout follows, both places are the new ones, so Textual itself would paint
+        nothing (``textual._compositor``, ``full_map`` and ``reflow``)."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.refresh()
+
     @property
     def text_height(self) -> int:
         """Return the number of lines until the end of the text, without the blank lines that fill the last page."""
