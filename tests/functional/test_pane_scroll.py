@@ -1,5 +1,5 @@
-"""Test that a pane asks to be painted after each scroll. Textual alone paints nothing if the region of a hidden widget is
-read after the scroll and a layout follows: the text stood still while the keys said that its end was read."""
+"""Test that a pane asks to be painted after each scroll. Textual alone paints nothing if the region of a hidden widget
+is read after the scroll and a layout follows: the text stood still while the keys said that its end was read."""
 
 from __future__ import annotations
 
