@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters import levers
+from jitter_workshop.flow.chapters.levers import chapter_treats
 from jitter_workshop.flow.chapters.suspects import (
     LEAST_PIECE,
     MOST,
@@ -434,6 +435,16 @@ def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name:
     said = words.means(suspect_of("vector", name, 9, 900), chapter("workqueues"), COURSE)
     assert says in said
     assert "no setting moves" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "treated"),
+    [("eth0-rx-0", True), ("nvme0q0", True), ("nvme0q3", False), ("virtio1-req.0", False), ("virtio4-input", True)],
+)
+def test_an_interrupt_that_the_kernel_places_itself_is_no_cause_that_the_chapter_ends(name: str, treated: bool) -> None:
+    suspect = suspect_of("irq", name, 9, 900)
+    assert chapter_treats(suspect, chapter("interrupts")) is treated
+    assert ("No chapter" in words.means(suspect, chapter("interrupts"), COURSE)) is not treated
 
 
 def test_a_trace_with_gaps_judges_no_answer() -> None:

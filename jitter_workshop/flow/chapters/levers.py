@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Suspect
 from jitter_workshop.model.evidence import MEASURED
 from jitter_workshop.model.spec import KINDS, helper_threads
+from jitter_workshop.tuning.tunables.interrupts import refuses
 
 PLACEMENT, FIFO = "placement", "fifo"
 """The levers that are not tunables: a CPU for each thread, and a real-time priority."""
@@ -37,6 +39,8 @@ _WORK_ITEMS = {"vmstat_update": ("stat-interval",)}
 """
 _STEERED = "rps_trigger_softirq"
 """The kernel function by which a CPU hands received packets over to another CPU."""
+_ANY = 1
+"""The number of an interrupt of which only the name is known."""
 _NET = ("irq-affinity", "rps-xps")
 _SOFTIRQS = {
     "NET_RX": _NET,
@@ -71,6 +75,8 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
         return _SOFTIRQS.get(suspect.name, ())
     if suspect.kind == "vector" and suspect.name == _STEERED:
         return ("rps-xps",)
+    if suspect.kind == "irq" and refuses(Irq(_ANY, suspect.name, None)):
+        return ()  # the kernel places this interrupt itself
     if suspect.kind == "workqueue" and suspect.name in _WORK_ITEMS:
         return _WORK_ITEMS[suspect.name]
     return _LEVERS.get(suspect.kind, ())
