@@ -98,37 +98,20 @@ static void arm_all(jw_noise_thread *self) {
 const jw_noise_act jw_act_timer = {
     .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .teardown = free_timers};
 
-/* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) -------------- */
+/* ---- the one file of an act, and its end ------------------------------------------------------------------------- */
 
-static int *refresh_fd(const jw_noise_thread *self) {
-    return self->state;
-}
-
-static jw_moments refresh(jw_noise_thread *self) {
-    const int source = self->config->clock.source;
-    jw_moments at;
-    unsigned cpu;
-    at.from = jw_now_ordered(source, &cpu);
-    (void)pwrite(*refresh_fd(self), "1", 1, 0);
-    at.until = jw_now_ordered(source, &cpu);
-    return at;
-}
-
-/* Documentation/admin-guide/sysctl/vm.rst: stat_refresh; only root may write it. */
-static int open_refresh(jw_noise_thread *self) {
+/* 0 or -errno; the file is kept for close_file in any case. */
+static int open_file(jw_noise_thread *self, const char *path, int flags) {
     int *fd = malloc(sizeof *fd);
     if (fd == NULL) {
         return -ENOMEM;
     }
     self->state = fd;
-    *fd = open("/proc/sys/vm/stat_refresh", O_WRONLY | O_CLOEXEC);
-    if (*fd < 0) {
-        return -errno;
-    }
-    return jw_noise_measure(self, self->config->hot, refresh);
+    *fd = open(path, flags | O_CLOEXEC);
+    return *fd < 0 ? -errno : 0;
 }
 
-static void close_refresh(jw_noise_thread *self) {
+static void close_file(jw_noise_thread *self) {
     int *fd = self->state;
     if (fd != NULL && *fd >= 0) {
         (void)close(*fd);
@@ -137,13 +120,35 @@ static void close_refresh(jw_noise_thread *self) {
     self->state = NULL;
 }
 
+static int file_of(const jw_noise_thread *self) {
+    return *(const int *)self->state;
+}
+
+/* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) -------------- */
+
+static jw_moments refresh(jw_noise_thread *self) {
+    const int source = self->config->clock.source;
+    jw_moments at;
+    unsigned cpu;
+    at.from = jw_now_ordered(source, &cpu);
+    (void)pwrite(file_of(self), "1", 1, 0);
+    at.until = jw_now_ordered(source, &cpu);
+    return at;
+}
+
+/* Documentation/admin-guide/sysctl/vm.rst: stat_refresh; only root may write it. */
+static int open_refresh(jw_noise_thread *self) {
+    const int failed = open_file(self, "/proc/sys/vm/stat_refresh", O_WRONLY);
+    return failed != 0 ? failed : jw_noise_measure(self, self->config->hot, refresh);
+}
+
 static void make_work(jw_noise_thread *self) {
     const jw_moments at = refresh(self);
     jw_noise_log(self, at.from, at.until, self->length_ticks, self->config->hot, JW_BURST_MAIN);
 }
 
 const jw_noise_act jw_act_work = {
-    .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .teardown = close_refresh};
+    .where = JW_ON_OTHER, .prepare = open_refresh, .act = make_work, .teardown = close_file};
 
 /* ---- terminal: what a program prints reaches its terminal in a work item that no CPU is bound to ----------------- */
 
@@ -276,35 +281,20 @@ const jw_noise_act jw_act_disk = {
  * says that the device has filled it. A read waits for it, and a signal that kills the process ends the wait. */
 enum { RANDOM_BYTES = 64 };
 
-static void close_hwrng(jw_noise_thread *self) {
-    int *file = self->state;
-    if (file != NULL && *file >= 0) {
-        (void)close(*file);
-    }
-    free(file);
-    self->state = NULL;
-}
-
 /* Documentation/admin-guide/hw_random.rst: a file that the host has only if it has such a device, and only for root. */
 static int open_hwrng(jw_noise_thread *self) {
-    int *file = malloc(sizeof *file);
-    if (file == NULL) {
-        return -ENOMEM;
-    }
-    self->state = file;
-    *file = open("/dev/hwrng", O_RDONLY | O_CLOEXEC);
+    const int failed = open_file(self, "/dev/hwrng", O_RDONLY);
     char numbers[RANDOM_BYTES];
-    return *file < 0 || read(*file, numbers, sizeof numbers) < 0 ? -errno : 0;
+    return failed != 0 ? failed : read(file_of(self), numbers, sizeof numbers) < 0 ? -errno : 0;
 }
 
 /* As with the disk, the interrupt comes while the read sleeps. A device that its host keeps slow is read less often. */
 static void read_hwrng(jw_noise_thread *self) {
-    const int *file = self->state;
     const int source = self->config->clock.source;
     char numbers[RANDOM_BYTES];
     unsigned cpu;
     const uint64_t start = jw_now_ordered(source, &cpu);
-    if (read(*file, numbers, sizeof numbers) <= 0) {
+    if (read(file_of(self), numbers, sizeof numbers) <= 0) {
         return;
     }
     const uint64_t end = jw_now_ordered(source, &cpu);
@@ -312,4 +302,4 @@ static void read_hwrng(jw_noise_thread *self) {
 }
 
 const jw_noise_act jw_act_hwrng = {
-    .where = JW_ON_OTHER, .prepare = open_hwrng, .act = read_hwrng, .teardown = close_hwrng};
+    .where = JW_ON_OTHER, .prepare = open_hwrng, .act = read_hwrng, .teardown = close_file};

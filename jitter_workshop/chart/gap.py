@@ -69,15 +69,25 @@ def put_gap(
         return False
     top, bottom = rows
     style = _style(gap, theme)
-    for row in range(top, bottom + 1):
-        ends = {top: "┬", bottom: "┴"} if top != bottom else {top: "┼"}
-        if row in ends and cells[row][column][0] in SIGNS:
-            # A curve's sign at this percentile is itself an end of the line.
-            continue
-        cells[row][column] = (ends.get(row, "│"), style + Style(bgcolor=cells[row][column][1].bgcolor))
+    _put_line(cells, [(row, column) for row in range(top, bottom + 1)], ("┬", "│", "┴"), style)
     near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
     _put_label(frame, cells, gap, style, lambda size: [(r, at) for r in near for at in (column + 1, column - size)])
     return True
+
+
+def _put_line(
+    cells: list[list[Cell]], places: Sequence[tuple[int, int]], signs: tuple[str, str, str], style: Style
+) -> None:
+    """Draw a line between two curves through the cells (row, column) of ``places``. ``signs``: the characters of its
+    first end, its middle and its other end."""
+    first, middle, last = signs
+    for at, (row, column) in enumerate(places):
+        ends = at in (0, len(places) - 1)
+        if ends and cells[row][column][0] in SIGNS:
+            # A curve's sign is itself an end of the line.
+            continue
+        character = middle if not ends else "┼" if len(places) == 1 else last if at else first
+        cells[row][column] = (character, style + Style(bgcolor=cells[row][column][1].bgcolor))
 
 
 def _put_level(
@@ -93,11 +103,7 @@ def _put_level(
         return False
     left, right = columns
     style = _style(gap, theme)
-    for column in range(left, right + 1):
-        ends = {left: "├", right: "┤"} if left != right else {left: "┼"}
-        if column in ends and cells[row][column][0] in SIGNS:
-            continue
-        cells[row][column] = (ends.get(column, "─"), style + Style(bgcolor=cells[row][column][1].bgcolor))
+    _put_line(cells, [(row, column) for column in range(left, right + 1)], ("├", "─", "┤"), style)
     near = [r for step in (1, 2, 3) for r in (row - step, row + step) if 0 <= r < frame.rows]
 
     def places(size: int) -> list[tuple[int, int]]:

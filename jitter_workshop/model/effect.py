@@ -6,6 +6,9 @@ from typing import Literal
 
 from jitter_workshop.model.record import dataclass
 
+RUN_NAMES = ("first", "second")
+"""The words for two compared runs, in their order."""
+
 Direction = Literal["better", "worse", "same"]
 
 Sort = Literal["latency", "stalls", "cause"]

@@ -170,16 +170,22 @@ async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(mo
             await pilot.press("t")
 
 
+async def led_to_measure(pilot: Pilot[None], app: WorkshopApp) -> ChapterScreen:
+    """Go to the step that makes the first run."""
+    screen = chapter_of(app)
+    for step in ("look", "predict"):
+        screen.walk.go(step)
+    screen.go_to_step("measure")
+    await settled(pilot)
+    return screen
+
+
 async def test_enter_looks_again_at_a_host_that_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     held = ["CPU 1 is isolated, so restore the isolation first"]
     app = WorkshopApp(open_workshop(), "pinning")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        screen = chapter_of(app)
-        for step in ("look", "predict"):
-            screen.walk.go(step)
-        screen.go_to_step("measure")
-        await settled(pilot)
+        screen = await led_to_measure(pilot, app)
         monkeypatch.setattr(ChapterHost, "reason", property(lambda self: held[0]))
         monkeypatch.setattr(
             type(screen.workshop.context), "look_again", lambda self: held.__setitem__(0, ""), raising=True
@@ -221,11 +227,7 @@ async def test_no_page_of_a_small_screen_cuts_the_drawing_of_a_lesson() -> None:
     app = WorkshopApp(open_workshop(course=builtin_course()), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        screen = chapter_of(app)
-        for step in ("look", "predict"):
-            screen.walk.go(step)
-        screen.go_to_step("measure")
-        await settled(pilot)
+        screen = await led_to_measure(pilot, app)
         pages = [text_of(app)]
         while ("chapter.enter", "more below") in screen.query_one(KeyBar).shown:
             await pilot.press("enter")

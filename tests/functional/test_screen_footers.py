@@ -256,12 +256,11 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
     path = "/proc/irq/34/smp_affinity_list"
     sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
     workshop = open_workshop(course=builtin_course())
-    chapter = next(one for one in workshop.course.chapters if one.id == "interrupts")
     progress = dataclasses.replace(workshop.context.progress("interrupts"), step="measure", seen=("look", "predict"))
     workshop.context.save_progress("interrupts", progress)
     monkeypatch.setattr(measuring, "arrival", lambda *_: sent)
     monkeypatch.setattr(type(workshop.walk("interrupts").host), "reason", "")
-    app = WorkshopApp(workshop, chapter.id)
+    app = WorkshopApp(workshop, "interrupts")
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
         screen = text_of(app)

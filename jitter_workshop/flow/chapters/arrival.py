@@ -16,7 +16,7 @@ from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.host_ops.company import movable_irq
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.host.irq.irq_affinity import read_effective
+from jitter_workshop.host.irq.irq_affinity import irq_number, read_effective
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import IRQ_HERE, Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
@@ -52,7 +52,7 @@ def arrival(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
 def arrival_plan(change: Change) -> PlanView:
     """Return the write of :func:`arrival` as a plan."""
     text = "The interrupt of the load arrives on the measured CPU. After the run the old value is restored."
-    return PlanView((change,), 1, text, (f"{IRQ_HERE}={_number(change)}",))
+    return PlanView((change,), 1, text, (f"{IRQ_HERE}={irq_number(change.path)}",))
 
 
 @contextlib.contextmanager
@@ -64,7 +64,7 @@ def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callabl
     if change is None:
         yield
         return
-    number, words = _number(change), arrival_plan(change).words
+    number, words = irq_number(change.path), arrival_plan(change).words
     try:
         made = connection.apply(words, CpuSet.parse_list(change.after), (change,))
         refused = made.refused[0].reason if made.refused else ""
@@ -79,8 +79,3 @@ def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callabl
             connection.restore((IRQ_HERE,))
         except WorkshopError as error:
             tell(f"The affinity of interrupt {number} is not restored yet: {cleaned_sentence(error.sentence())}")
-
-
-def _number(change: Change) -> str:
-    """Return the number of the interrupt whose affinity a change writes."""
-    return change.path.split("/")[3]

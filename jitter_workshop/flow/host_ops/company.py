@@ -6,10 +6,10 @@ import dataclasses
 
 from jitter_workshop.host.irq.device_irqs import irqs_of_noise
 from jitter_workshop.host.irq.interrupts import read_interrupts
-from jitter_workshop.host.irq.irq_affinity import Irq, affinity_path, read_movable
+from jitter_workshop.host.irq.irq_affinity import Irq, read_irqs
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.tuning.tunables.interrupts import refuses
+from jitter_workshop.tuning.tunables.interrupts import why_fixed
 
 _CONFIG = "-config"
 """The end of the name of a virtio interrupt that only tells of changed settings of the device."""
@@ -46,11 +46,10 @@ def movable_irq(root: HostRoot, kind: str) -> Irq | None:
         return None
     table = read_interrupts(root)
     found: list[tuple[int, Irq]] = []
-    for number in numbers:
-        row = table.get(str(number))
-        if row is None or not row.name or row.name.endswith(_CONFIG) or read_movable(root, number) is False:
+    for irq in read_irqs(root, numbers):
+        row = table.get(str(irq.number))
+        if row is None or not irq.name or irq.name.endswith(_CONFIG) or irq.affinity is None:
             continue
-        irq = Irq(number, row.name, root.cpu_list(affinity_path(number)))
-        if irq.affinity is not None and not refuses(irq):
+        if not why_fixed(root, irq):
             found.append((sum(row.per_cpu.values()), irq))
     return max(found, key=lambda one: one[0])[1] if found else None

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.model.effect import CauseTime, KnownReason
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, KnownReason
 from jitter_workshop.model.text import SHORT, called
 from jitter_workshop.stats.effect import MOVED, unlike_count
 from jitter_workshop.stats.figures import Figure, KnownRun, preempted_in
 from jitter_workshop.stats.omission import sent_share, sent_told, share_told
 from jitter_workshop.stats.scale import nice_ns
 
-RUNS = ("first", "second")
 LEAST_SHARE = 0.1
 """A cause with less than this share of a run's stalled time made no tail, so it explains none."""
 LEAST_NS = 1e6
@@ -45,7 +44,7 @@ def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] 
         which = _larger(_values(counted, before, after))
     else:
         return None
-    other, parts = f"in the {RUNS[1 - which]} run", list[str]()
+    other, parts = f"in the {RUN_NAMES[1 - which]} run", list[str]()
     if few is not None:
         there = shares[1 - which]
         besides = "" if there is None else f" ({share_told(there)} {other})"
@@ -59,7 +58,7 @@ def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] 
         parts.append("a thread was stopped for long")
     told = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     labels = tuple(one.label for one in found)
-    return KnownReason(f"in the {RUNS[which]} run, {told}", which, few=few is not None, causes=labels)
+    return KnownReason(f"in the {RUN_NAMES[which]} run, {told}", which, few=few is not None, causes=labels)
 
 
 def _fewest(shares: Sequence[float | None]) -> int | None:
@@ -75,7 +74,7 @@ def _fewest(shares: Sequence[float | None]) -> int | None:
 def what_to_do(reason: KnownReason, key: str = "") -> str:
     """Return the sentence that asks for the run to be made again. A host whose runs never are alike has a lesson in
     that, so the sentence also permits to go on. ``key``: the key that makes the run; "" for none."""
-    again = f"Measure the {RUNS[reason.run]} run again{f' ({key})' if key else ''}"
+    again = f"Measure the {RUN_NAMES[reason.run]} run again{f' ({key})' if key else ''}"
     return f"{again}, or go on: equal runs can differ by as much."
 
 

@@ -9,6 +9,8 @@ Sources: Documentation/core-api/irq/irq-affinity.rst, proc(5), irqbalance(1), ir
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from jitter_workshop.host.irq.interrupts import parse_irq_names, read_interrupts_text
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.shellfile import parse_assignments
@@ -62,13 +64,20 @@ def affinity_path(number: int) -> str:
     return f"{IRQ_DIR}/{number}/smp_affinity_list"
 
 
-def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
-    """Return all interrupts in the order of their numbers; () if the kernel shows none."""
+def irq_number(path: str) -> int:
+    """Return the number of the interrupt of which ``path``, a file below ``/proc/irq/NUMBER``, is a setting."""
+    return int(path.split("/")[3])
+
+
+def read_irqs(root: HostRoot, only: Collection[int] | None = None) -> tuple[Irq, ...]:
+    """Return the interrupts in the order of their numbers; () if the kernel shows none. ``only``: the numbers of the
+    wanted interrupts; None for all."""
     names = parse_irq_names(read_interrupts_text(root).text or "")
     sets: dict[str, CpuSet | None] = {}
     return tuple(
         Irq(number, names.get(number, ""), *_cpus(root, f"{folder}/smp_affinity_list", sets))
         for number, folder in root.numbered(IRQ_DIR, "")
+        if only is None or number in only
     )
 
 

@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, RUNS, known_reason, what_to_do
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
+from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, known_reason, what_to_do
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean, many
@@ -498,7 +498,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
     run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
     if relation == "unsteady":
         number = run_unsteady(runs)
-        again = f". Measure the {RUNS[number]} run again ({key})." if key and number is not None else _AGAIN
+        again = f". Measure the {RUN_NAMES[number]} run again ({key})." if key and number is not None else _AGAIN
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (again, "text"))
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
         return not_comparable(reason, key)
@@ -585,7 +585,7 @@ def _none_moved(found: Effects) -> str:
 
 def unsteady(runs: Sequence[KnownRun]) -> str:
     """Return in words the settings that this tool applied or restored during the first or the second run."""
-    both = zip(("first", "second"), runs, strict=True)
+    both = zip(RUN_NAMES, runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), PATH) for which, note in notes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from jitter_workshop.model.effect import CauseTime, Effect, Relation
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Relation
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.runs.disturbances import neither_is_better
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
@@ -23,7 +23,6 @@ LEAST_ROW = 0.01
 """The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
 below this share."""
 _BY_CAUSE = "TIME BY CAUSE, A SECOND"
-_BY_NUMBER = ("first", "second")
 OF_A_CHANGE = ("before", "after")
 """The words for the two runs in a table and in a sentence on a cause, if the second run was made after a change."""
 
@@ -112,19 +111,19 @@ def _columns(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool) -
     """Return the words above the columns of the two runs. Two kinds of run have no before and after, so their names
     stand there, if these are different and have room."""
     if relation != "changed" or undecided:
-        return _BY_NUMBER
+        return RUN_NAMES
     if not neither_is_better(runs):
         return OF_A_CHANGE
     first, second = (clean(seen.run.label, ID) for seen in runs)
     named = first != second and all(0 < len(name) <= _WIDEST_HEAD for name in (first, second))
-    return (first, second) if named else _BY_NUMBER
+    return (first, second) if named else RUN_NAMES
 
 
 def _none_in(which: str) -> str:
     """Return the words for a run without an event. ``which``: the head of the run's column."""
     if which in OF_A_CHANGE:
         return f"none {which}"
-    return f"none in the {which}" if which in _BY_NUMBER else "none"
+    return f"none in the {which}" if which in RUN_NAMES else "none"
 
 
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:

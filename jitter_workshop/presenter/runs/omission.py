@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.evidence import MEASURED
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import WORD, capital, clean
@@ -63,7 +64,7 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
         lead = f"From the due time, {title} is" if on_schedule else f"With the waits, {title} is about"
         told.append(f" {lead} {' and '.join(waits)}.", of_value)
     if key and (again := to_repeat(runs)) is not None:
-        run = f" the {('first', 'second')[again]} run" if len(runs) > 1 else ""
+        run = f" the {RUN_NAMES[again]} run" if len(runs) > 1 else ""
         told.append(f" Measure{run} again ({key}).", "text")
     return told
 

@@ -9,13 +9,14 @@ from jitter_workshop.host.irq.interrupts import read_interrupts
 from jitter_workshop.host.irq.irq_affinity import (
     DEFAULT_AFFINITY,
     Irq,
+    irq_number,
     read_default_affinity,
     read_effective,
     read_irqbalance_settings,
     read_irqs,
     read_movable,
 )
-from jitter_workshop.host.root import printable
+from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device
@@ -106,7 +107,7 @@ class IrqAffinity(Settings):
         stay = [s for s in settings if s.refuses]
         movable = [s for s in settings if not s.refuses]
         why = ", or ".join(dict.fromkeys(s.refuses for s in stay))
-        there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
+        there = sum(1 for s in stay if (read_effective(host.root, irq_number(s.path)) or CpuSet()) & host.kept_clear)
         arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
         arrive = " and arrives there" if len(stay) == there == 1 else arrive
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
@@ -117,7 +118,7 @@ class IrqAffinity(Settings):
         )
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
-        now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
+        now = sum(1 for s in devices if (read_effective(host.root, irq_number(s.path)) or CpuSet()) & host.kept_clear)
         arrive = f"{now or 'none'} of these {'arrives' if now == 1 else 'arrive'} there now"
         reason = f"{many(len(devices), 'interrupt')} can be moved off CPU {host.kept_clear}; {arrive}"
         if not devices:
@@ -186,7 +187,7 @@ class IrqAffinity(Settings):
         table = read_interrupts(host.root)
         movable, fixed = 0, {}
         for setting in settings:
-            key = "" if setting.path == DEFAULT_AFFINITY else str(_number(setting.path))
+            key = "" if setting.path == DEFAULT_AFFINITY else str(irq_number(setting.path))
             row = table.get(key)
             if row is None or not is_device(key, row.name):
                 continue
@@ -230,13 +231,19 @@ class IrqHere(Settings):
         left_for_the_rest(host)
         if value is None:
             raise Unavailable(f"{self.id} needs the number of an interrupt: {self.id}=NUMBER", info=True)
-        found = [irq for irq in read_irqs(host.root) if str(irq.number) == value and irq.name]
-        if not found or found[0].affinity is None:
+        number = parse_integer(value)
+        found = read_irqs(host.root, () if number is None or str(number) != value else (number,))
+        if not found or not found[0].name or found[0].affinity is None:
             said = printable(value, _NAME)
             raise UsageError(f"{self.id} cannot be '{said}': no device of this host has such an interrupt")
         irq = found[0]
-        stays = refuses(irq) or (FIXED if read_movable(host.root, irq.number) is False else "")
-        return (Setting(irq.path, str(irq.affinity), str(host.hot), "cpu-list", refuses=stays),)
+        return (Setting(irq.path, str(irq.affinity), str(host.hot), "cpu-list", refuses=why_fixed(host.root, irq)),)
+
+
+def why_fixed(root: HostRoot, irq: Irq) -> str:
+    """Return the reason why the kernel will not move this interrupt, judged by its name and by its affinity's file; ""
+    if no reason is known."""
+    return refuses(irq) or (FIXED if read_movable(root, irq.number) is False else "")
 
 
 def refuses(irq: Irq) -> str:
@@ -254,10 +261,6 @@ def refuses(irq: Irq) -> str:
     if name in ("timer", "cascade", "rtc-timer") or not is_device(str(irq.number), name) or name.startswith("IPI"):
         return _PER_CPU
     return ""
-
-
-def _number(path: str) -> int:
-    return int(path.split("/")[3])
 
 
 def in_cpus(mask: str) -> str:
