@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 import pytest
-from textual._context import active_app
+from textual._context import active_app, visible_screen_stack
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
 from textual.events import Key
@@ -169,5 +169,7 @@ async def held(pilot: Pilot[Any], key: str, times: int) -> None:
 def text_of(app: App[Any]) -> str:
     """Return what the terminal shows, line by line, without styles."""
     _painted()
+    # A dialog draws the page behind it from this list, and empties the list.
+    visible_screen_stack.set(app._background_screens)
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)

@@ -88,6 +88,8 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
     if who.instructor:
         return
     for one in wanted:
+        if one.id == IRQ_HERE:
+            raise HostError(f"only an instructor may apply {one.id}")
         if find_tunable(one.id).when == "boot":
             raise HostError(f"{one.id} takes effect at the next boot: {NO_BOOT_CHANGES}")
         if ANY not in who.may_apply and one.id not in who.may_apply:

@@ -27,7 +27,7 @@ from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.runs import curves, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
-from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped
+from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped, write_to_be_shown
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import count_effects
@@ -230,6 +230,7 @@ class PlainMeasuredStep(PlainStep):
             self._after_run()
         elif walk.measuring.measures(step):
             request = walk.measuring.request(step)
+            walk.measuring.note_shown(request)
             talk.tell(views.to_be_measured(request, self.workshop.context.runs.every(), walk.noise.company(request)))
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
@@ -278,11 +279,16 @@ class PlainMeasuredStep(PlainStep):
             return
         if step == "measure" and not hunting.measures_quietly(self.workshop, walk, talk):
             return
+        request = walk.measuring.request(step)
+        if not walk.measuring.is_shown(request):
+            walk.measuring.note_shown(request)
+            talk.tell(write_to_be_shown(request, "The same word"))
+            return
         if self.workshop.context.host.on_battery:
             talk.tell(ON_BATTERY)
         try:
             due = walk.runs.from_due_time
-            run = run_plainly(self.workshop, walk.measuring.request(step), talk, from_due_time=due, asked=self._asked)
+            run = run_plainly(self.workshop, request, talk, from_due_time=due, asked=self._asked)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return

@@ -266,3 +266,14 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
         screen = text_of(app)
         assert f"writes 1 to {path} (now 0-1)" in " ".join(screen.split())
         assert "Enter measure, 1 write" in screen.splitlines()[-1]
+        await pilot.press("b")
+        await settled(pilot)
+        screen_ = app.screen
+        assert isinstance(screen_, ChapterScreen)
+        screen_.walk.measuring.forget_arrival()
+        await pilot.press("m")
+        await settled(pilot)
+        assert workshop.measured == 0, "a run by m"
+        said = " ".join(text_of(app).split())
+        assert "begins with a write" in said
+        assert f"writes 1 to {path}" in said

@@ -188,6 +188,13 @@ def test_only_an_instructor_may_make_boot_changes_under_any_class_file(wanted: W
     check_asked(TEACHER, (wanted,), "2-3")
 
 
+@pytest.mark.parametrize("may", [("*",), ("*", "irq-here")])
+def test_only_an_instructor_may_send_an_interrupt_to_the_hot_cpus_of_a_class(may: tuple[str, ...]) -> None:
+    with pytest.raises(HostError, match="only an instructor may apply irq-here"):
+        check_asked(replace(STUDENT, may_apply=may), (Wanted("irq-here", "24"),), "2-3")
+    check_asked(TEACHER, (Wanted("irq-here", "24"),), "2-3")
+
+
 def change(tunable: str = "thp", when: str = "runtime", risk: str = "low") -> Change:
     return Change(0, tunable, "/sys/kernel/mm/transparent_hugepage/enabled", "0", "1", when, risk, "")  # type: ignore[arg-type]
 

@@ -86,16 +86,23 @@ def test_a_run_that_fails_still_gives_the_interrupt_back(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("refuses", [(), (PATH,)])
-def test_a_refusal_is_told_and_the_run_is_made_all_the_same(tmp_path: Path, refuses: tuple[str, ...]) -> None:
-    connection, told, made = Restoring(at_24(tmp_path).root if refuses else None, refuses), list[str](), []
-    connection.failing = not refuses
-    with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
+def test_a_refused_write_ends_the_run_before_it_begins_and_restores_nothing(
+    tmp_path: Path, refuses: tuple[str, ...]
+) -> None:
+    connection, made = Restoring(at_24(tmp_path).root if refuses else None, refuses), list[bool]()
+    run = arriving(connection, replace(SPIN, arrival=CHANGE), [].append)
+    with pytest.raises(HostError, match="EIO" if refuses else "sudo"), run:
         made.append(True)
-    assert made
-    assert told[0].startswith("Interrupt 24 was not sent to CPU 1: ")
-    assert [one.startswith("The affinity of interrupt 24 is not restored yet: ") for one in told[1:]] == [True] * (
-        not refuses
-    )
+    assert made == []
+    assert [call[0] for call in connection.calls] == ["apply"]
+
+
+def test_a_restore_that_fails_is_told_after_the_run(tmp_path: Path) -> None:
+    connection, told = Restoring(at_24(tmp_path).root), list[str]()
+    connection.failing = True
+    with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
+        pass
+    assert [one.startswith("The affinity of interrupt 24 is not restored yet: ") for one in told] == [True]
 
 
 def test_a_run_without_such_a_write_asks_the_agent_nothing() -> None:
@@ -122,7 +129,7 @@ def test_the_write_that_was_shown_is_the_one_that_is_made_until_a_run_was_made(m
     assert walk.measuring.request("measure").arrival == replace(CHANGE, before="0-3")
 
 
-@pytest.mark.parametrize("why", ["applied", "alone", "rights"])
+@pytest.mark.parametrize("why", ["applied", "alone", "rights", "own"])
 def test_no_write_is_offered_where_it_would_spoil_the_run_or_cannot_be_made(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -133,6 +140,22 @@ def test_no_write_is_offered_where_it_would_spoil_the_run_or_cannot_be_made(
     monkeypatch.setattr(type(walk.host), "applied", why == "applied")
     if why == "rights":
         monkeypatch.setattr(FakeAgentConnection, "rights", "none")
+    if why == "own":
+        monkeypatch.setattr(type(workshop.context), "standing", lambda _: ({"id": "irq-here", "value": "34"},))
     if why == "alone":
         walk.noise.switch()
     assert walk.measuring.request("measure").arrival is None
+
+
+def test_a_run_may_begin_only_with_the_write_that_was_shown_since_the_last_run() -> None:
+    measuring_ = open_workshop(course=builtin_course()).walk("interrupts").measuring
+    wanted, other = replace(SPIN, arrival=CHANGE), replace(SPIN, arrival=replace(CHANGE, before="0-3"))
+    assert measuring_.is_shown(SPIN)
+    assert not measuring_.is_shown(wanted)
+    measuring_.note_shown(SPIN)
+    assert not measuring_.is_shown(wanted), "no write was shown, and one is needed by now"
+    measuring_.note_shown(wanted)
+    assert measuring_.is_shown(wanted)
+    assert not measuring_.is_shown(other)
+    measuring_.forget_arrival()
+    assert not measuring_.is_shown(wanted)

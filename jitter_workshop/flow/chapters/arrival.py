@@ -58,20 +58,19 @@ def arrival_plan(change: Change) -> PlanView:
 @contextlib.contextmanager
 def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callable[[str], None]) -> Iterator[None]:
     """Make the write ``request.arrival`` before the ``with`` block, and restore the old value after it. Do nothing if
-    the request has no such write. ``tell``: receives a sentence if the write or the restore fails; the block runs in
-    any case."""
+    the request has no such write. ``tell``: receives a sentence if the restore fails. Raise HostError if the write is
+    refused: a run without the interrupt would show nothing."""
     change = request.arrival
     if change is None:
         yield
         return
     number, words = irq_number(change.path), arrival_plan(change).words
-    try:
-        made = connection.apply(words, CpuSet.parse_list(change.after), (change,))
-        refused = made.refused[0].reason if made.refused else ""
-    except WorkshopError as error:
-        refused = error.sentence()
-    if refused:
-        tell(f"Interrupt {number} was not sent to CPU {change.after}: {cleaned_sentence(refused)}")
+    made = connection.apply(words, CpuSet.parse_list(change.after), (change,))
+    if made.refused:
+        raise HostError(
+            f"interrupt {number} was not sent to CPU {change.after}: {made.refused[0].reason}",
+            "measure without the chapter's load (w)",
+        )
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.placement_plan import noise_refused, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.change import Change
+from jitter_workshop.model.change import IRQ_HERE, Change
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import cleaned_sentence
@@ -43,9 +43,11 @@ class ChapterMeasuring:
     ) -> None:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._diagnosis = runs, diagnosis
+        self._next_write: Change | None = None
+        """The write before the next run. Until the run is made, it is not read again: the agent refuses it if the host
+        has changed."""
         self._shown: Change | None = None
-        """The write before a run, as it was shown. Until the run is made, it is not read again: the agent refuses it if
-        the host has changed."""
+        """The write that the learner was shown since the last run."""
 
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
@@ -71,15 +73,23 @@ class ChapterMeasuring:
         of_lesson = company is not None and request.noise == company.noise and bool(self._chapter.tunables)
         if not of_lesson or self._host.applied or context.class_view is not None:
             return None
-        if context.agent_connection.rights == "none":
+        if context.agent_connection.rights == "none" or any(one["id"] == IRQ_HERE for one in context.standing()):
             return None
-        if self._shown is None:
-            self._shown = arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
-        return self._shown
+        if self._next_write is None:
+            self._next_write = arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
+        return self._next_write
+
+    def is_shown(self, request: MeasureRequest) -> bool:
+        """Return True if a request's run may begin: it begins with no write, or with the write that was shown."""
+        return request.arrival is None or request.arrival == self._shown
+
+    def note_shown(self, request: MeasureRequest) -> None:
+        """Remember that the learner was shown the write with which a request's run begins."""
+        self._shown = request.arrival
 
     def forget_arrival(self) -> None:
-        """Forget the write before a run, because the run was made. The next request reads the host again."""
-        self._shown = None
+        """Forget the write before a run, because the run was made. The next write is read and shown again."""
+        self._next_write = self._shown = None
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was

@@ -226,17 +226,17 @@ class Workshop:
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
         try:
-            with arriving(self.context.agent_connection, request, self.context.troubles.append):
-                run = measuring.measure_run(
-                    self.hunts.beside(request),
-                    self.context.handle,
-                    observer,
-                    cancel,
-                    queued,
-                    self.context.agent_connection.place,
-                    self.context.agent_connection.tracer,
-                    turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
-                )
+            run = measuring.measure_run(
+                self.hunts.beside(request),
+                self.context.handle,
+                observer,
+                cancel,
+                queued,
+                self.context.agent_connection.place,
+                self.context.agent_connection.tracer,
+                turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
+                around=partial(arriving, self.context.agent_connection, request, self.context.troubles.append),
+            )
         except measuring.RunNotKept as error:
             self.context.troubles.append(f"{error.title}: {error.sentence()}.")
             run = error.run

@@ -145,6 +145,7 @@ def measure_run(
     tracer: Callable[[], Tracer] | None = None,
     turn_held: bool = False,
     turn: TakeTurn | None = None,
+    around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Run:
     """Measure on this host, and return the run.
 
@@ -156,6 +157,8 @@ def measure_run(
       no trace.
     - ``turn_held``: True if this process already has the host's turn (one program's right to measure).
     - ``turn``: a function that takes the turn on a class host, which several users share.
+    - ``around``: makes a context that is entered when the turn has come, and left after the last block. An exception
+      on entering ends the run before its first block.
 
     The calling thread must live until the call returns. If ``cancel`` stops the run after some blocks, the run is
     stored and returned with ``complete`` False.
@@ -178,7 +181,7 @@ def measure_run(
         topology = read_topology(root)
         places = ChosenCpus(request, root, topology, place)
         evidence = RunEvidence(request.evidence, tracer, topology)
-        with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
+        with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued), around():
             summary = summarise_host(root, topology)
             observer = Marked(observer, summary.mark) if summary.mark else observer
             applied = applied_tunables(root, in_effect=True)

@@ -188,6 +188,12 @@ def arrival_words(request: MeasureRequest) -> str:
     )
 
 
+def write_to_be_shown(request: MeasureRequest, key: str) -> str:
+    """Return the sentences for a run that begins with a write which was not shown yet. ``key``: the key, in words, that
+    makes the run."""
+    return f"This run begins with a write: {arrival_words(request)} {key} measures."
+
+
 def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int, *, workload: str = "") -> Lines:
     """Return a bar, the time left, and the newest block's figures. If the run has to wait before it begins, return the
     reason ``waiting``. ``workload``: the run's workload; a block of ``spin`` shows its longest value and its stalls

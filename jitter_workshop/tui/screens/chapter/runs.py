@@ -16,7 +16,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import SENTENCE, clean, cleaned_sentence
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.runs import causes
-from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped
+from jitter_workshop.presenter.runs.run import STOPPED_WAITING, remark, stopped, write_to_be_shown
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -57,8 +57,13 @@ class BackgroundRuns:
     def make(self, slot: str | None, request: MeasureRequest, after: Callable[[str, bool], None] | None = None) -> None:
         """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
         the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows when a
-        run without a slot has ended.
+        run without a slot has ended. If the run begins with a write that the learner was not shown, only show it.
         """
+        measuring = self._page.walk.measuring
+        if not measuring.is_shown(request):
+            measuring.note_shown(request)
+            self._page.screen.tell(write_to_be_shown(request, "The same key"))
+            return
         self._after_first_look = after
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 

@@ -777,6 +777,7 @@ class Measure(Step):
             return chapter_view.nothing_measured(self.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
         runs = self.page.workshop.context.runs.every()
+        self.walk.measuring.note_shown(request)
         return about_to_measure(
             request,
             battery,
