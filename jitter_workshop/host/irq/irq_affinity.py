@@ -86,8 +86,8 @@ def read_movable(root: HostRoot, number: int) -> bool | None:
     it is not known.
 
     The kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. For such an
-    interrupt, newer kernels (such as 6.18) show the affinity file as read-only. Older kernels show the file as
-    writable, and a write fails with EIO.
+    interrupt, Linux 6.12 and later show the affinity file as read-only, and a write of root fails with EPERM. Older
+    kernels show the file as writable, and a write fails with EIO (kernel/irq/proc.c).
     """
     return False if root.writable(affinity_path(number)) is False else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from jitter_workshop.errors import UsageError
@@ -31,6 +32,15 @@ FIXED = "the driver or the hardware has bound the interrupt to some CPUs, so the
 _NAME = 24
 """The most characters of an interrupt's name that a sentence quotes."""
 _PER_CPU = "every CPU has an interrupt of its own"
+_MANAGED_NAMES = re.compile(
+    r"nvme\d+q[1-9]\d*|virtio\d+-(req\.\d+|request)"  # nvme, virtio_blk, virtio_scsi
+    r"|smartpqi|hpsa\d+-msix\d+|beiscsi_[0-9a-f]{2,}_[0-9a-f]+|qla2xxx\d+_qpair\d+|mpi3mr\d+-msix[1-9]\d*"
+    r"|(megasas|mpt3sas)\d+-msix([89]|[1-9]\d+)",  # the first eight may be queues that the driver leaves movable
+    re.ASCII,
+)
+"""The names of managed interrupts. Their drivers ask for them with ``PCI_IRQ_AFFINITY``, unless a parameter of the
+module says otherwise (drivers/nvme/host/pci.c, drivers/block/virtio_blk.c, drivers/scsi). The names of other managed
+interrupts, such as those of lpfc, do not tell it."""
 
 
 class IrqBalance(Tunable):
@@ -249,14 +259,12 @@ def why_fixed(root: HostRoot, irq: Irq) -> str:
 def refuses(irq: Irq) -> str:
     """Return the reason why the kernel will not move this interrupt, judged by its name; "" if no reason is known.
 
-    The kernel does not mark managed interrupts (``IRQD_AFFINITY_MANAGED``) in /proc. The queues of block devices are
+    The kernel does not name managed interrupts (``IRQD_AFFINITY_MANAGED``) in /proc or /sys. debugfs does, but only to
+    root, and only if the kernel was built with ``CONFIG_GENERIC_IRQ_DEBUGFS``. The queues of most block devices are
     known to be managed.
     """
     name = irq.name
-    device, _, queue = name.partition("q")
-    if device.startswith("nvme") and device[4:].isdecimal() and queue.isdecimal() and queue != "0":
-        return MANAGED
-    if name.startswith("virtio") and "-req." in name:
+    if _MANAGED_NAMES.fullmatch(name):
         return MANAGED
     if name in ("timer", "cascade", "rtc-timer") or not is_device(str(irq.number), name) or name.startswith("IPI"):
         return _PER_CPU
