@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import measuring
-from jitter_workshop.flow.chapters.arrival import arrival, arrival_plan, arriving
+from jitter_workshop.flow.chapters.arrival import InterruptStays, arrival, arrival_plan, arriving
+from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -91,9 +95,10 @@ def test_a_refused_write_ends_the_run_before_it_begins_and_restores_nothing(
 ) -> None:
     connection, made = Restoring(at_24(tmp_path).root if refuses else None, refuses), list[bool]()
     run = arriving(connection, replace(SPIN, arrival=CHANGE), [].append)
-    with pytest.raises(HostError, match="EIO" if refuses else "sudo"), run:
+    with pytest.raises(HostError, match="EIO" if refuses else "sudo") as raised, run:
         made.append(True)
     assert made == []
+    assert isinstance(raised.value, InterruptStays) is bool(refuses)
     assert [call[0] for call in connection.calls] == ["apply"]
 
 
@@ -127,6 +132,32 @@ def test_the_write_that_was_shown_is_the_one_that_is_made_until_a_run_was_made(m
     assert [walk.measuring.request("measure").arrival for _ in range(3)] == [CHANGE] * 3
     walk.measuring.forget_arrival()
     assert walk.measuring.request("measure").arrival == replace(CHANGE, before="0-3")
+
+
+def test_after_the_kernel_refused_the_write_the_workshop_makes_it_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = open_workshop(course=builtin_course())
+    fake.context.agent_connection = Restoring(at_24(tmp_path).root, (PATH,))
+    monkeypatch.setattr(measuring, "arrival", lambda *_: CHANGE)
+    monkeypatch.setattr(type(fake.walk("interrupts").host), "reason", "")
+
+    def begin(*_: object, around: Callable[[], AbstractContextManager[None]], **__: object) -> None:
+        with around():
+            pytest.fail("the write was refused")
+
+    monkeypatch.setattr("jitter_workshop.flow.measuring.measure.measure_run", begin)
+    walk = fake.walk("interrupts")
+    request = walk.measuring.request("measure")
+    with pytest.raises(InterruptStays, match="EIO"):
+        Workshop.measure(fake, request, lambda _: None, CancelToken())
+    assert fake.context.fixed_noises == {request.noise}
+    assert walk.measuring.request("measure").arrival is None
+    has(monkeypatch, disk=(ETH_RX,), hwrng=(ETH_RX,))
+    monkeypatch.setattr(fake.context, "root", at_24(tmp_path))
+    company = fake.walk("interrupts").chapter.company
+    assert company is not None
+    assert company.noise != request.noise
 
 
 @pytest.mark.parametrize("why", ["applied", "alone", "rights", "own"])

@@ -53,6 +53,17 @@ def test_the_second_load_comes_only_if_it_alone_has_an_interrupt_that_moves(
     assert (chapter == interrupts()) is (load == "disk")
 
 
+@pytest.mark.parametrize(("fixed", "load"), [((), "disk"), (("disk",), "hwrng"), (("disk", "hwrng"), "disk")])
+def test_a_load_whose_interrupt_the_kernel_refused_to_move_gives_way_to_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: tuple[str, ...], load: str
+) -> None:
+    root = HostRoot(board(tmp_path).root.root)
+    has(monkeypatch, disk=(ETH_RX,), hwrng=(ETH_TX,))
+    company = with_company_of_host(interrupts(), root, fixed).company
+    assert company is not None
+    assert company.noise == load
+
+
 def test_a_run_with_a_noise_of_its_own_keeps_it_and_other_chapters_have_one_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

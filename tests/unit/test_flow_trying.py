@@ -12,6 +12,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
+from jitter_workshop.flow.chapters.arrival import InterruptStays
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
 from jitter_workshop.flow.chapters.trying import Trial, TrialRound, try_chapter, try_in
@@ -112,6 +113,22 @@ def test_the_write_before_a_first_run_is_shown_once_however_many_rounds_follow(
     monkeypatch.setattr(ChapterMeasuring, "request", lambda one, slot: replace(request(one, slot), arrival=sent))
     tried(workshop, [40, 2] * 3, plans=plans)
     assert [one.changes for one in plans if one.host_files] == [(sent,)]
+
+
+def test_a_trial_begins_again_after_the_kernel_refused_the_write_before_a_run(workshop: FakeWorkshop) -> None:
+    told: list[str] = []
+    stays = InterruptStays("interrupt 34 was not sent to CPU 1: EIO", "open the chapter again")
+    script, refusals = Scripted([40, 2]), [stays]
+
+    def measure(*args: Any) -> Run:
+        if refusals:
+            raise refusals.pop()
+        return script(*args)
+
+    workshop.measure = measure  # type: ignore[method-assign]
+    found = try_in(workshop, "pinning", 1, replace(trial([]), queued=told.append), CancelToken())
+    assert found.shown
+    assert told == ["Interrupt 34 was not sent to CPU 1: EIO. The trial begins again without this write."]
 
 
 @pytest.mark.parametrize(("misses", "shown"), [(0, True), (1, True), (2, False)])

@@ -26,6 +26,13 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan_changes
 
+_BY_KERNEL = ("EIO", "EPERM")
+"""The errors of a kernel that does not let anyone move the interrupt (kernel/irq/proc.c)."""
+
+
+class InterruptStays(HostError):
+    """Report that the kernel refused to send the interrupt of a noise to another CPU."""
+
 
 def arrival(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> Change | None:
     """Return the write that has the interrupt of the request's noise arrive on the measured CPU.
@@ -58,8 +65,9 @@ def arrival_plan(change: Change) -> PlanView:
 @contextlib.contextmanager
 def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callable[[str], None]) -> Iterator[None]:
     """Make the write ``request.arrival`` before the ``with`` block, and restore the old value after it. Do nothing if
-    the request has no such write. ``tell``: receives a sentence if the restore fails. Raise HostError if the write is
-    refused: a run without the interrupt would show nothing."""
+    the request has no such write. ``tell``: receives a sentence if the restore fails. Raise InterruptStays if the
+    kernel refuses the write, HostError if it is refused for another reason: a run without the interrupt would show
+    nothing."""
     change = request.arrival
     if change is None:
         yield
@@ -67,10 +75,11 @@ def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callabl
     number, words = irq_number(change.path), arrival_plan(change).words
     made = connection.apply(words, CpuSet.parse_list(change.after), (change,))
     if made.refused:
-        raise HostError(
-            f"interrupt {number} was not sent to CPU {change.after}: {made.refused[0].reason}",
-            "measure without the chapter's load (w)",
-        )
+        why = made.refused[0].reason
+        said = f"interrupt {number} was not sent to CPU {change.after}: {why}"
+        if any(name in why for name in _BY_KERNEL):
+            raise InterruptStays(said, "open the chapter again: it then has another load, or a run without this write")
+        raise HostError(said, "measure without the chapter's load (w)")
     try:
         yield
     finally:

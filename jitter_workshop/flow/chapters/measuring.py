@@ -66,12 +66,14 @@ class ChapterMeasuring:
 
     def _arrival(self, request: MeasureRequest) -> Change | None:
         """Return the write that has the interrupt of the chapter's load arrive on the measured CPU. Return None if the
-        chapter's settings are applied, which send it away. Also return None on a class host, and without a way to
-        root's rights."""
+        chapter's settings are applied, which send it away, or if the kernel refused such a write before. Also return
+        None on a class host, and without a way to root's rights."""
         context = self._context
         company = self._chapter.company
         of_lesson = company is not None and request.noise == company.noise and bool(self._chapter.tunables)
         if not of_lesson or self._host.applied or context.class_view is not None:
+            return None
+        if request.noise in context.fixed_noises:
             return None
         if context.agent_connection.rights == "none" or any(one["id"] == IRQ_HERE for one in context.standing()):
             return None

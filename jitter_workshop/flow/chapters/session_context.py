@@ -44,6 +44,7 @@ class SessionContext:
 
     - ``host``, ``topology``: this host, as it was read last.
     - ``look``: the function that reads ``host`` and ``topology`` again after the workshop has changed the host.
+    - ``fixed_noises``: the kinds of noise whose interrupt the kernel refused to move since the workshop started.
     - ``troubles``: messages about failures that do not stop the workshop, such as progress that could not be stored.
       The learner must see them.
     """
@@ -53,6 +54,7 @@ class SessionContext:
     host: HostSummary
     topology: Topology
     troubles: list[str] = field(default_factory=list)
+    fixed_noises: set[str] = field(default_factory=set)
     agent_connection: AgentConnection = field(default_factory=AgentConnection)
     course_dir: str = ""
     course_id: str = BUILTIN_ID

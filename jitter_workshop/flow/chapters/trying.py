@@ -19,7 +19,7 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explain_or_load
-from jitter_workshop.flow.chapters.arrival import arrival_plan
+from jitter_workshop.flow.chapters.arrival import InterruptStays, arrival_plan
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
@@ -29,7 +29,7 @@ from jitter_workshop.model.course import Course, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Run, RunObserver
-from jitter_workshop.model.text import ID, SENTENCE, clean
+from jitter_workshop.model.text import ID, SENTENCE, clean, cleaned_sentence
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure_with_id
@@ -145,7 +145,19 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
 def try_in(
     workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
 ) -> TrialResult:
-    """Try a chapter in a workshop that is open already. The arguments and errors are those of :func:`try_chapter`."""
+    """Try a chapter in a workshop that is open already. If the kernel refuses to move the interrupt of the chapter's
+    load, begin again, with another load or without this write. The arguments and errors are those of
+    :func:`try_chapter`."""
+    try:
+        return _try(workshop, chapter_id, rounds, trial, cancel, half)
+    except InterruptStays as stays:
+        trial.queued(f"{cleaned_sentence(stays.message)} The trial begins again without this write.")
+    return try_in(workshop, chapter_id, rounds, trial, cancel, half)
+
+
+def _try(
+    workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None
+) -> TrialResult:
     own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
         both = f"the change of {chapter_id} needs no reboot, so one command tries both halves"

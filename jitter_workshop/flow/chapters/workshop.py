@@ -204,7 +204,8 @@ class Workshop:
     def _walk(self, chapter: Chapter) -> ChapterWalk:
         from jitter_workshop.flow.chapters.walk import ChapterWalk
 
-        return ChapterWalk(with_company_of_host(chapter, self.context.root), self.context)
+        chapter = with_company_of_host(chapter, self.context.root, self.context.fixed_noises)
+        return ChapterWalk(chapter, self.context)
 
     def measure(
         self,
@@ -218,7 +219,7 @@ class Workshop:
         ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
-        from jitter_workshop.flow.chapters.arrival import arriving
+        from jitter_workshop.flow.chapters.arrival import InterruptStays, arriving
         from jitter_workshop.flow.measuring import measure as measuring
 
         people = self.context.class_view.people if self.context.class_view is not None else ()
@@ -242,6 +243,9 @@ class Workshop:
             run = error.run
         except measuring.MeasurementStopped as error:
             self.context.remember(error.run)
+            raise
+        except InterruptStays:
+            self.context.fixed_noises.add(request.noise or "")
             raise
         self.context.remember(run)
         return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from jitter_workshop.host.irq.device_irqs import irqs_of_noise
 from jitter_workshop.host.irq.interrupts import read_interrupts
@@ -15,12 +16,17 @@ _CONFIG = "-config"
 """The end of the name of a virtio interrupt that only tells of changed settings of the device."""
 
 
-def with_company_of_host(chapter: Chapter, root: HostRoot) -> Chapter:
+def with_company_of_host(chapter: Chapter, root: HostRoot, fixed: Collection[str] = ()) -> Chapter:
     """Return the chapter with the load that fits this host. If the chapter names a second load, and no interrupt of the
-    first load can be moved but one of the second can, the second load replaces the first in all measurements."""
+    first load can be moved but one of the second can, the second load replaces the first in all measurements.
+    ``fixed``: the kinds of noise whose interrupts the kernel is known not to move."""
     company = chapter.company
     other = company.if_fixed if company is not None else None
-    if company is None or other is None or movable_irq(root, company.noise) or not movable_irq(root, other.noise):
+    if company is None or other is None or other.noise in fixed:
+        return chapter
+    if company.noise not in fixed and movable_irq(root, company.noise):
+        return chapter
+    if not movable_irq(root, other.noise):
         return chapter
     measurements = tuple(
         dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one
