@@ -120,6 +120,7 @@ def test_a_run_without_such_a_write_asks_the_agent_nothing() -> None:
 def test_the_write_is_shown_as_a_plan_that_could_be_typed() -> None:
     plan = arrival_plan(CHANGE)
     assert (plan.changes, plan.words, plan.host_files) == ((CHANGE,), ("irq-here=24",), 1)
+    assert plan.text.endswith("On x86 the interrupt then still arrives there until something moves it.")
 
 
 def test_the_write_that_was_shown_is_the_one_that_is_made_until_a_run_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,17 @@ def test_no_write_is_offered_where_it_would_spoil_the_run_or_cannot_be_made(
     if why == "alone":
         walk.noise.switch()
     assert walk.measuring.request("measure").arrival is None
+
+
+@pytest.mark.parametrize("why", ["", "alone", "measured"])
+def test_a_run_whose_better_load_only_root_can_make_says_so(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    walk = open_workshop(course=builtin_course()).walk("interrupts")
+    monkeypatch.setattr(type(walk.host), "reason", "")
+    monkeypatch.setattr(type(walk.measuring), "unmeasured", lambda *_: why != "measured")
+    monkeypatch.setattr(measuring, "barred_company", lambda *_: "only root may read it")
+    if why == "alone":
+        walk.noise.switch()
+    assert ("Only root may read it." in walk.measuring.warning("measure")) is (why == "")
 
 
 def test_a_run_may_begin_only_with_the_write_that_was_shown_since_the_last_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.host_ops import company
-from jitter_workshop.flow.host_ops.company import brings_an_interrupt, movable_irq, with_company_of_host
+from jitter_workshop.flow.host_ops.company import barred_company, brings_an_interrupt, movable_irq, with_company_of_host
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus
+from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter, Company
 from jitter_workshop.model.cpuset import CpuSet
+from tests import hosttrees
 from tests.unit.test_tuning_interrupts import board
 
 ETH_RX, ETH_TX, NVME = 24, 25, 26
@@ -25,9 +29,13 @@ def interrupts() -> Chapter:
     return chapter
 
 
-def has(monkeypatch: pytest.MonkeyPatch, **numbers: tuple[int, ...]) -> None:
-    """Let the devices of these noises have these interrupts."""
-    monkeypatch.setattr(company, "irqs_of_noise", lambda _, kind: numbers.get(kind, ()))
+def has(monkeypatch: pytest.MonkeyPatch, only_root: str = "", **numbers: tuple[int, ...]) -> None:
+    """Let the devices of these noises have these interrupts. ``only_root``: a noise that this process may not make."""
+
+    def found(_: HostRoot, kind: str, *, unreadable: bool = False) -> tuple[int, ...]:
+        return numbers.get(kind, ()) if unreadable or kind != only_root else ()
+
+    monkeypatch.setattr(company, "irqs_of_noise", found)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +82,40 @@ def test_a_run_with_a_noise_of_its_own_keeps_it_and_other_chapters_have_one_load
     assert [one.noise for one in with_company_of_host(mixed, root).measurements] == ["greedy", "hwrng"]
     alone = replace(interrupts(), company=Company("disk", "reads"))
     assert with_company_of_host(alone, root) is alone
+
+
+@pytest.mark.parametrize(
+    ("disk", "hwrng", "only_root", "said"),
+    [
+        (NVME, ETH_RX, "hwrng", True),
+        (NVME, NVME, "hwrng", False),
+        (ETH_TX, ETH_RX, "hwrng", False),
+        (NVME, ETH_RX, "", False),
+    ],
+)
+def test_a_load_that_only_root_can_make_is_named_where_it_would_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: int, hwrng: int, only_root: str, said: bool
+) -> None:
+    root = HostRoot(board(tmp_path).root.root)
+    has(monkeypatch, only_root, disk=(disk,), hwrng=(hwrng,))
+    assert barred_company(interrupts(), root) == (company.ONLY_ROOT if said else "")
+    assert barred_company(replace(interrupts(), company=None), root) == ""
+
+
+@pytest.mark.parametrize(("only_root", "said"), [("hwrng", True), ("", False)])
+def test_home_adds_it_to_the_reason_why_the_change_has_hardly_any_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only_root: str, said: bool
+) -> None:
+    host = board(tmp_path)
+    rows: dict[str, tuple[Iterable[int], str]] = {
+        "24": ((500, 9), "PCI-MSIX-0000:00:03.0   0-edge      eth0-rx-0"),
+        "26": ((900, 10), "PCI-MSIX-0000:00:04.0   1-edge      nvme0q1"),
+    }
+    hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
+    has(monkeypatch, only_root, disk=(NVME,), hwrng=(ETH_RX,))
+    ground = (HotCpus(CpuSet((1,)), "asked for", "asked"), host)
+    held = look_at_settings(host.root, interrupts(), ground, ()).held
+    assert held.endswith(f"cannot be moved; {company.ONLY_ROOT}") if said else held == ""
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,16 @@ def test_the_write_before_a_first_run_is_shown_once_however_many_rounds_follow(
     assert [one.changes for one in plans if one.host_files] == [(sent,)]
 
 
+def test_a_trial_says_first_that_only_root_can_make_the_better_load(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ChapterMeasuring, "barred_load", lambda _: "Only root may read it.")
+    workshop.measure = Scripted([40, 2])  # type: ignore[method-assign]
+    try_in(workshop, "pinning", 1, replace(trial([]), queued=told.append), CancelToken())
+    assert told == ["Only root may read it."]
+
+
 def test_a_trial_begins_again_after_the_kernel_refused_the_write_before_a_run(workshop: FakeWorkshop) -> None:
     told: list[str] = []
     stays = InterruptStays("interrupt 34 was not sent to CPU 1: EIO", "open the chapter again")

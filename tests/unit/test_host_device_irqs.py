@@ -76,8 +76,12 @@ def test_random_numbers_need_a_virtual_device_that_this_process_may_read(
 ) -> None:
     monkeypatch.setattr(device_irqs, "HWRNG", str(tmp_path / "hwrng"))
     root = LiveTree(made(tmp_path / "host"))
-    assert irqs_of_noise(root, "hwrng") == ()
+    assert irqs_of_noise(root, "hwrng") == irqs_of_noise(root, "hwrng", unreadable=True) == ()
     (tmp_path / "hwrng").write_text("")
+    monkeypatch.setattr(device_irqs.os, "access", lambda _, mode: mode == os.F_OK)
+    assert (irqs_of_noise(root, "hwrng"), irqs_of_noise(root, "hwrng", unreadable=True)) == ((), (33, 34))
+    monkeypatch.undo()
+    monkeypatch.setattr(device_irqs, "HWRNG", str(tmp_path / "hwrng"))
     assert irqs_of_noise(root, "hwrng") == (33, 34)
     (tmp_path / "host/sys/class/misc/hw_random/rng_current").write_text("tpm-rng-0\n")
     assert irqs_of_noise(root, "hwrng") == ()

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.chapters.arrival import STAYS_THERE
 from jitter_workshop.flow.measuring.notes import NO_NOISE
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import Change
@@ -146,4 +147,5 @@ def test_the_write_before_a_run_is_told_with_both_values_and_its_end() -> None:
     lines = run_view.about_to_measure(MeasureRequest(workload="spin", noise="hwrng", arrival=sent), False, 200)
     said = " ".join(line.plain.strip() for line in lines)
     assert f"writes 1 to {path} (now 0-1), so that the noise's interrupt arrives on CPU 1. After the run it" in said
+    assert said.count(STAYS_THERE) == 1
     assert "writes" not in " ".join(line.plain for line in run_view.about_to_measure(MeasureRequest(), False, 200))

@@ -26,6 +26,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan_changes
 
+STAYS_THERE = "On x86 the interrupt then still arrives there until something moves it."
 _BY_KERNEL = ("EIO", "EPERM")
 """The errors of a kernel that does not let anyone move the interrupt (kernel/irq/proc.c)."""
 
@@ -58,7 +59,8 @@ def arrival(root: HostRoot, topology: Topology, request: MeasureRequest, isolate
 
 def arrival_plan(change: Change) -> PlanView:
     """Return the write of :func:`arrival` as a plan."""
-    text = "The interrupt of the load arrives on the measured CPU. After the run the old value is restored."
+    text = "The interrupt of the load arrives on the measured CPU. After the run the old value is restored. "
+    text += STAYS_THERE
     return PlanView((change,), 1, text, (f"{IRQ_HERE}={irq_number(change.path)}",))
 
 

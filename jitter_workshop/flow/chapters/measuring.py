@@ -11,6 +11,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.host_ops.company import barred_company
 from jitter_workshop.flow.measuring.placement_plan import noise_refused, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import IRQ_HERE, Change
@@ -157,8 +158,9 @@ class ChapterMeasuring:
         settled = self._host.rehearsed or self._runs.run_in("again") is not None or self._stands(step)
         besides = "" if settled else WITHOUT_SETTINGS
         besides = WITH_SETTINGS if self.too_early(step) else besides
+        load = self._without_load(step) or (self.barred_load() if self.unmeasured(step) else "")
         untraced = self._without_trace(step)
-        return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
+        return " ".join(filter(None, (self._other_workload(step), load, untraced, besides)))
 
     def too_early(self, step: StepName) -> bool:
         """Return True if this chapter's settings are applied before its first run is made. The first run must be made
@@ -190,6 +192,13 @@ class ChapterMeasuring:
         alone = "measure this host as it is, without the load (w)" if self._chapter.accompanied else ""
         told = " or ".join(filter(None, (restored, alone)))
         return f"{reason}. {cleaned_sentence(told)}".rstrip()
+
+    def barred_load(self) -> str:
+        """Return a warning if only root can use the chapter's second load, and the first load does not bring an
+        interrupt that can be moved. Return "" otherwise, without the load, and on a class host."""
+        if self._context.class_view is not None or self._host.reason or self._runs.progress.noise is not None:
+            return ""
+        return cleaned_sentence(barred_company(self._chapter, self._context.root))
 
     def _other_workload(self, step: StepName) -> str:
         """Return the reason why another workload than the lesson's is measured, or ""."""

@@ -174,6 +174,8 @@ def _try(
         return _judged(chapter_id, shows, (), reason)
     # Read before the first round: while the change is applied, nothing is left to be held.
     held = walk.host.held
+    if barred := walk.measuring.barred_load():
+        trial.queued(barred)
     found: list[TrialRound] = []
     for before, after in runs.in_rounds(rounds) if half is None else runs.after_a_boot(rounds):
         found.append(_compared(shows, before, after))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from jitter_workshop.host.irq.device_irqs import irqs_of_noise
+from jitter_workshop.host.irq.device_irqs import HWRNG, irqs_of_noise
 from jitter_workshop.host.irq.interrupts import read_interrupts
 from jitter_workshop.host.irq.irq_affinity import Irq, read_irqs
 from jitter_workshop.host.root import HostRoot
@@ -14,6 +14,11 @@ from jitter_workshop.tuning.tunables.interrupts import why_fixed
 
 _CONFIG = "-config"
 """The end of the name of a virtio interrupt that only tells of changed settings of the device."""
+
+ONLY_ROOT = (
+    f"reads from {HWRNG} would bring an interrupt that can be moved, but {HWRNG} is readable only for root: start the "
+    "workshop with sudo to use it"
+)
 
 
 def with_company_of_host(chapter: Chapter, root: HostRoot, fixed: Collection[str] = ()) -> Chapter:
@@ -44,10 +49,20 @@ def brings_an_interrupt(chapter: Chapter, root: HostRoot) -> bool:
     return moves and company is not None and movable_irq(root, company.noise) is not None
 
 
-def movable_irq(root: HostRoot, kind: str) -> Irq | None:
+def barred_company(chapter: Chapter, root: HostRoot) -> str:
+    """Return a clause that says why a chapter's second load is not used, although its interrupt can be moved and none
+    of the first load can: only root may read from its device. Return "" otherwise."""
+    company = with_company_of_host(chapter, root).company
+    other = company.if_fixed if company is not None else None
+    if company is None or other is None or movable_irq(root, company.noise) or irqs_of_noise(root, other.noise):
+        return ""
+    return ONLY_ROOT if movable_irq(root, other.noise, unreadable=True) else ""
+
+
+def movable_irq(root: HostRoot, kind: str, *, unreadable: bool = False) -> Irq | None:
     """Return the interrupt of a noise of this kind that can be moved; the most frequent one since boot, if there are
-    several. Return None if there is none."""
-    numbers = irqs_of_noise(root, kind)
+    several. Return None if there is none. ``unreadable``: as in ``irqs_of_noise``."""
+    numbers = irqs_of_noise(root, kind, unreadable=unreadable)
     if not numbers:
         return None
     table = read_interrupts(root)

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, LessonError, UsageError
-from jitter_workshop.flow.host_ops.company import brings_an_interrupt
+from jitter_workshop.flow.host_ops.company import barred_company, brings_an_interrupt
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Plan
@@ -105,7 +105,10 @@ def look_at_settings(
         return Seen(host, hot, checks, "not_here", f"{NEEDS_BOOT}: {host.boot_loader.reason}", asked)
     held = _held(host, tunables, checks)
     # A load whose interrupt can be moved shows the change, even if the interrupts since boot cannot be moved.
-    return dataclasses.replace(seen, held="" if held and brings_an_interrupt(chapter, root) else held)
+    if held and brings_an_interrupt(chapter, root):
+        return seen
+    barred = barred_company(chapter, root) if held and hot.source != "class" else ""
+    return dataclasses.replace(seen, held="; ".join(filter(None, (held, barred))))
 
 
 def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:

@@ -22,15 +22,16 @@ _MOST_LEVELS = 12
 _MOST_SLAVES = 4
 
 
-def irqs_of_noise(root: HostRoot, kind: str) -> tuple[int, ...]:
+def irqs_of_noise(root: HostRoot, kind: str, *, unreadable: bool = False) -> tuple[int, ...]:
     """Return the numbers of the interrupts of the device from which a noise of this kind reads. Return () if the noise
-    reads from no device, if this process may not read from it, or if the device's interrupts are not known."""
+    reads from no device, or if the device's interrupts are not known. Also return () if this process may not read from
+    the device, unless ``unreadable`` is True."""
     if root.recorded:
         return ()
     if kind == "disk":
         return tuple(_of_disk(root))
     if kind == "hwrng":
-        return tuple(_of_hwrng(root))
+        return tuple(_of_hwrng(root, unreadable))
     return ()
 
 
@@ -51,8 +52,9 @@ def _of_block_device(root: HostRoot, folder: str, levels: int = _MOST_LEVELS) ->
         yield from _of_block_device(root, f"{place}/slaves/{name}", levels - 1)
 
 
-def _of_hwrng(root: HostRoot) -> Iterator[int]:
-    if not (root.text(_HWRNG_NOW) or "").startswith("virtio_rng") or not os.access(HWRNG, os.R_OK):
+def _of_hwrng(root: HostRoot, unreadable: bool) -> Iterator[int]:
+    access = os.F_OK if unreadable else os.R_OK
+    if not (root.text(_HWRNG_NOW) or "").startswith("virtio_rng") or not os.access(HWRNG, access):
         return
     for _, folder in root.numbered(_VIRTIO_RNG, "virtio"):
         yield from irqs_of_device(root, folder)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
+from jitter_workshop.flow.chapters.arrival import STAYS_THERE
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.noise import noise as noise_called
@@ -184,7 +185,7 @@ def arrival_words(request: MeasureRequest) -> str:
     cpu, now = clean(change.after, WORD), clean(change.before, WORD)
     return (
         f"the workshop writes {cpu} to {clean(change.path, LABEL)} (now {now}), so that the noise's interrupt arrives "
-        f"on CPU {cpu}. After the run it restores the old value."
+        f"on CPU {cpu}. After the run it restores the old value. {STAYS_THERE}"
     )
 
 

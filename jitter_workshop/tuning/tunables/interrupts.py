@@ -221,10 +221,10 @@ class IrqHere(Settings):
     id = IRQ_HERE
     title = "An interrupt to the hot CPU"
     why = (
-        "To show the cost of an interrupt, the chapter on interrupts has one device interrupt the hot CPU. The setting "
-        "lasts for one run."
+        "To show the cost of an interrupt, the chapter on interrupts has one device interrupt the hot CPU. The chapter "
+        "restores the affinity after one run. After the verb apply, the affinity stays until 'restore'."
     )
-    danger = "the interrupt takes time from the task on the hot CPU"
+    danger = "the interrupt takes time from the task on the hot CPU, on x86 even after the restore"
     document = "Documentation/core-api/irq/irq-affinity.rst"
     owns = ("/proc/irq/*/smp_affinity_list",)
     values = "the number of one device interrupt that can be moved"
