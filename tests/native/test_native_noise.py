@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,11 @@ from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, order_for
 from jitter_workshop.bench.parent import NOT_UNDERSTOOD
 from jitter_workshop.errors import HostError, MeasureError
+from jitter_workshop.flow.host_ops.company import movable_irq
+from jitter_workshop.host.irq.interrupts import read_interrupts
+from jitter_workshop.host.irq.irq_affinity import Irq, read_effective
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import SilentObserver
@@ -66,6 +73,55 @@ def test_each_kind_beside_a_run_logs_its_bursts(kind: str, tmp_path: Path) -> No
     for burst in bursts:
         assert burst.end >= burst.start
         assert burst.what < len(result.bursts.does)
+
+
+@contextmanager
+def arriving_at(irq: Irq, cpu: int) -> Iterator[None]:
+    """Send an interrupt of the random number device to a CPU. At the end, write its old affinity, and have it arrive
+    where it arrived. A write may take effect at the next interrupt only, so numbers are read meanwhile."""
+    root, place = HostRoot(), Path(irq.path)
+    before = read_effective(root, irq.number)
+
+    def send(to: CpuSet) -> None:
+        place.write_text(str(to))
+        for _ in range(100):
+            if read_effective(root, irq.number) == to:
+                return
+            with Path("/dev/hwrng").open("rb", buffering=0) as device:
+                device.read(64)
+        pytest.skip(f"interrupt {irq.number} does not arrive at CPU {to} alone")
+
+    try:
+        send(CpuSet((cpu,)))
+        yield
+    finally:
+        if before is not None and len(before) == 1:
+            send(before)
+        place.write_text(str(irq.affinity))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root moves interrupts and reads /dev/hwrng")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("which", [min, max])
+def test_the_interrupts_of_random_numbers_arrive_where_their_affinity_puts_them(
+    which: Callable[[set[int]], int], tmp_path: Path
+) -> None:
+    root, cpu = HostRoot(), which(os.sched_getaffinity(0))
+    irq = movable_irq(root, "hwrng")
+    if irq is None or irq.affinity is None or cpu not in irq.affinity:
+        pytest.skip("this host has no virtual random number device whose interrupt can be moved to this CPU")
+    hot = last_cpu()
+    placement = Placement("chosen", sampler=hot, hot=(hot,), housekeeping=(min(os.sched_getaffinity(0)),))
+    spec = RunSpec("spin", placement, blocks=2, block_ns=250_000_000, noise="hwrng", scratch_dir=str(tmp_path))
+    with arriving_at(irq, cpu):
+        before = read_interrupts(root)
+        result = runner.measure_spec(spec, SilentObserver(), CancelToken())
+        grown = read_interrupts(root).minus(before)[str(irq.number)].per_cpu
+        if root.cpu_list(irq.path) != CpuSet((cpu,)):
+            pytest.skip("another program moved the interrupt meanwhile")
+    assert result.bursts is not None
+    assert grown[str(cpu)] >= len(result.bursts.list()) / 2
+    assert sum(grown.values()) == grown[str(cpu)]
 
 
 @pytest.mark.parametrize("period_ns", [100_000_000, 10_000_000])
