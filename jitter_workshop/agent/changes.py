@@ -227,7 +227,9 @@ class Changes:
         on failure.
         """
         with self._locked():
-            return self._restore(only, journals, forget=forget)
+            result = self._restore(only, journals, forget=forget)
+            self._drop_finished()
+            return result
 
     def keep(self, asked: Sequence[str]) -> list[str]:
         """Exclude the journals ``asked`` from the lease, and return the ids of the excluded journals.
@@ -283,6 +285,14 @@ class Changes:
         finally:
             told += close_finished(folder, opened, everything=not only and journals is None)
         return replace(result, left_alone=(*result.left_alone, *told))
+
+    def _drop_finished(self) -> None:
+        """Exclude from the lease the journals that have nothing to restore any more. Without other leased journals, the
+        lock can be released. The caller holds the lock."""
+        with contextlib.suppress(WorkshopError, OSError):
+            left = {ident.removesuffix(SUFFIX) for ident in os.listdir(self.folder.journal)}  # noqa: PTH208 - a descriptor
+            self.leased = [one for one in self.leased if one in left or one in self.announced]
+            self.lease_s = self.lease_s if self.leased else None
 
     def _tidy(self) -> None:
         """Move finished journals to the folder ``done``. A finished journal has nothing that a restore could write."""

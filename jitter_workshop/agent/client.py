@@ -170,13 +170,17 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
-    def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of ``tunables``; an empty list means all tunables.
+    def restore(
+        self, tunables: Sequence[str] = (), *, journals: Sequence[str] = (), forget: bool = False
+    ) -> RestoreResult:
+        """Restore the changes of ``tunables`` in the journals with the ids ``journals``. An empty list means all
+        tunables or all journals.
 
         A setting keeps its value if another program or user changed it later. With ``forget``, later restores ignore
         such a setting.
         """
-        return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
+        asked: dict[str, Any] = {"tunables": list(tunables), "journals": list(journals), "forget": forget}
+        return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, **asked))
 
     def place(self, pid: int) -> str:
         """Put one of this user's processes on the isolated CPUs. Return the isolated CPUs as a list such as ``2-3``."""

@@ -156,17 +156,19 @@ class Server:
         asked = protocol.words_field(request, "tunables")
         only = tuple(find_tunable(word).id for word in asked)
         forget = request.get("forget") is True
-        mine: tuple[str, ...] | None = None
+        among: tuple[str, ...] | None = protocol.words_field(request, "journals") or None
         if self._class is not None:
             self._class.need_turn()
             mine = self._class.own_journals
+            if mine is not None:
+                among = tuple(one for one in mine if among is None or one in among)
             forget = forget and mine is None
         from jitter_workshop.agent.tracing.instances import remove_stale
         from jitter_workshop.agent.tracing.own_view import OwnView
 
         with contextlib.closing(OwnView(self._setup.root, self._setup.writer)):
             gone, stay = remove_stale(self._setup.root, self._setup.writer)
-        result = self._changes.restore(only, mine, forget=forget)
+        result = self._changes.restore(only, among, forget=forget)
         if self._class is not None:
             self._class.restored(result)
         left = tuple(

@@ -97,6 +97,8 @@ def run_plainly(
         run = workshop.measure(request, observer, token, partial(queued, talk))
         if said := f"{remark(run)} {disturbance_sentence(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
+        for trouble in workshop.after_run:
+            talk.tell(f"! {trouble}", "  ")
         return run
 
 

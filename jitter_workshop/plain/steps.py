@@ -280,8 +280,7 @@ class PlainMeasuredStep(PlainStep):
         if step == "measure" and not hunting.measures_quietly(self.workshop, walk, talk):
             return
         request = walk.measuring.request(step)
-        if not walk.measuring.is_shown(request):
-            walk.measuring.note_shown(request)
+        if not walk.measuring.may_begin(request):
             talk.tell(write_to_be_shown(request, "The same word"))
             return
         if self.workshop.context.host.on_battery:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.flow.chapters.tour import Tour
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.course.path import CHANCE_HEADING, CHANCES, PATH_HEADINGS, progress_signs
-from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, arrival_words, describe_noise
+from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, describe_noise
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 

@@ -16,9 +16,9 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.arrival import InterruptStays, arrival, arriving
 from jitter_workshop.flow.host_ops import agent_connection as connection_module
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
+from jitter_workshop.flow.measuring.arrival import InterruptStays, arrival, arriving
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot

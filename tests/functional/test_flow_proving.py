@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -43,9 +44,11 @@ from jitter_workshop.tuning.journal import applied_tunables
 from tests import livehost, tuned_tree
 from tests.madeproofs import make_proof
 from tests.madeup import make_run
+from tests.unit.test_flow_company import has
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 STAT = "proc/sys/vm/stat_interval"
+IRQ = "proc/irq/24/smp_affinity_list"
 
 
 class Watcher:
@@ -79,15 +82,27 @@ class Measured:
         self.tree = tree
         self.requests: list[MeasureRequest] = []
         self.said: list[str] = []
+        self.sent: list[str] = []
         self.spoil: dict[int, Callable[[Run], Run]] = {}
         self.fail: dict[int, Exception] = {}
 
     def __call__(
-        self, request: MeasureRequest, session: OpenSession, observer: RunObserver, cancel: CancelToken, **_: Any
+        self,
+        request: MeasureRequest,
+        session: OpenSession,
+        observer: RunObserver,
+        cancel: CancelToken,
+        around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+        **_: Any,
     ) -> Run:
+        with around():
+            return self._run(request, session, cancel)
+
+    def _run(self, request: MeasureRequest, session: OpenSession, cancel: CancelToken) -> Run:
         number = len(self.requests)
         self.requests.append(request)
         self.said.append((self.tree / THP).read_text().strip())
+        self.sent.append((self.tree / IRQ).read_text().strip())
         if number in self.fail:
             raise self.fail[number]
         if cancel.reason is not None:
@@ -282,6 +297,34 @@ def test_a_proof_measures_as_its_chapter_does(
     (proof,) = session.proofs()
     assert proof.chapter == "pages"
     assert {(r.workload, r.duty, r.pause, r.preset) for r in measured.requests} == {("spin", 50, "busy", "quick")}
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_the_interrupt_of_the_noise_arrives_on_the_measured_cpu_in_runs_without_the_change_alone(
+    session: OpenSession,
+    agent_connection: AgentConnection,
+    tree: Path,
+    measured: Measured,
+    monkeypatch: pytest.MonkeyPatch,
+    applied: bool,
+) -> None:
+    table = "           CPU0 CPU1 CPU2 CPU3\n 24:   0    0    5    0  PCI-MSIX-0000:00:05.0  1-edge  virtio4-input\n"
+    (tree / "proc/interrupts").write_text(table)
+    before = tuned_tree.contents(tree)
+    has(monkeypatch, hwrng=(24,))
+    if applied:
+        shown = agent_connection.plan(("irq-affinity",), CpuSet((2, 3))).changes
+        assert agent_connection.apply(("irq-affinity",), CpuSet((2, 3)), shown).applied
+    like = MeasureRequest(workload="spin", noise="hwrng", duty=100, label="after")
+    prover = Prover(words("irq-affinity", rounds=3, like=like, arrives=True), session, agent_connection)
+    plan = prover.plan()
+    (write,) = [one for one in plan.notices if "smp_affinity_list" in one]
+    assert f"writes 2 to /{IRQ} (now 0-3)" in write
+    proof = prover.prove(plan, Watcher(), CancelToken())
+    assert len(proof.rounds) == 3
+    sent = dict(zip((request.label.rpartition(" ")[2] for request in measured.requests), measured.sent, strict=True))
+    assert sent == {"without": "2", "with": "0-1"}
+    assert tuned_tree.contents(tree) == before
 
 
 # -- what cannot be proven ---------------------------------------------------------------------------------------------

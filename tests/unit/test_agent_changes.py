@@ -110,6 +110,33 @@ def test_no_other_agent_changes_the_host_while_a_lease_lives(tree: Path, setup: 
     other.close()
 
 
+def test_a_restore_of_the_last_leased_journal_ends_the_lease_and_frees_the_host(
+    tree: Path, setup: Setup, changes: Changes
+) -> None:
+    shown = [digest(change) for change in planned(tree, WORDS).changes]
+    made = apply(changes, tree, shown, lease_s=10.0)
+    other = Changes(setup)
+    assert changes.restore((), (str(made.journal_id),)).restored
+    assert (changes.leased, changes.lease_s) == ([], None)
+    assert other.restore((), None).restored == ()
+    other.close()
+
+
+def test_a_restore_of_one_journal_leaves_the_other_leased(tree: Path, setup: Setup, changes: Changes) -> None:
+    one, two = (planned(tree, (word,)).changes for word in WORDS[:2])
+    made = [
+        changes.apply(parse_wanted((word,)), host(tree), [digest(one) for one in plan], 10.0, lambda: False)
+        for word, plan in zip(WORDS, (one, two), strict=False)
+    ]
+    assert changes.restore((), (str(made[0].journal_id),)).restored
+    assert (changes.leased, changes.lease_s) == ([made[1].journal_id], 10.0)
+    other = Changes(setup)
+    with pytest.raises(HeldError):
+        other.restore((), None)
+    other.close()
+    assert changes.end_lease().restored
+
+
 def test_a_lock_has_one_holder_and_names_it(tree: Path, setup: Setup) -> None:
     folder = StateDir(str(tree), os.geteuid())
     first, second = HostLock(folder, "the first"), HostLock(folder, "the second")

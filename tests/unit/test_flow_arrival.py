@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import measuring
-from jitter_workshop.flow.chapters.arrival import InterruptStays, arrival, arrival_plan, arriving
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.arrival import InterruptStays, arrival, arrival_in_proof, arrival_plan, arriving
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import Change, RestoreResult
+from jitter_workshop.model.change import ApplyResult, Change, LeftAlone, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees
 from tests.fake_agent_connection import FakeAgentConnection
@@ -66,11 +66,15 @@ CHANGE = Change(1, "irq-here", PATH, "0-1", "1", "runtime", "low", "", kind="cpu
 class Restoring(FakeAgentConnection):
     failing = False
 
-    def restore(self, tunables: object = (), *, forget: bool = False) -> RestoreResult:
-        self.calls.append(("restore", *tunables))  # type: ignore[misc]
+    left: tuple[LeftAlone, ...] = ()
+
+    def restore(
+        self, tunables: Sequence[str] = (), *, journals: Sequence[str] = (), forget: bool = False
+    ) -> RestoreResult:
+        self.calls.append(("restore", *tunables, *journals, *(("forget",) if forget else ())))
         if self.failing:
             raise HostError("the agent ended")
-        return RestoreResult((), (), False)
+        return RestoreResult((), self.left, False)
 
 
 def test_the_write_stands_during_the_run_alone(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ def test_the_write_stands_during_the_run_alone(tmp_path: Path) -> None:
     with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
         assert connection.calls == [("apply", "irq-here=24")]
         assert connection.made == [CHANGE]
-    assert connection.calls[1:] == [("restore", "irq-here")]
+    assert connection.calls[1:] == [("restore", "irq-here", "made-up", "forget")]
     assert told == []
 
 
@@ -86,7 +90,7 @@ def test_a_run_that_fails_still_gives_the_interrupt_back(tmp_path: Path) -> None
     connection = Restoring(at_24(tmp_path).root)
     with pytest.raises(KeyError), arriving(connection, replace(SPIN, arrival=CHANGE), [].append):
         raise KeyError
-    assert connection.calls[-1] == ("restore", "irq-here")
+    assert connection.calls[-1] == ("restore", "irq-here", "made-up", "forget")
 
 
 @pytest.mark.parametrize("refuses", [(), (PATH,)])
@@ -110,6 +114,48 @@ def test_a_restore_that_fails_is_told_after_the_run(tmp_path: Path) -> None:
     assert [one.startswith("The affinity of interrupt 24 is not restored yet: ") for one in told] == [True]
 
 
+def test_a_value_of_another_program_stays_and_is_told(tmp_path: Path) -> None:
+    connection, told = Restoring(at_24(tmp_path).root), list[str]()
+    connection.left = (
+        LeftAlone("irq-here", PATH, "0-1", "0", "irqbalance has changed it since"),
+        LeftAlone("trace", "/sys", "", None, "a trace of an ended run"),
+    )
+    with arriving(connection, replace(SPIN, arrival=CHANGE), told.append):
+        pass
+    assert told == ["The affinity of interrupt 24 was not restored: Irqbalance has changed it since."]
+
+
+def test_a_write_that_the_host_no_longer_offers_ends_the_run_before_it_begins(tmp_path: Path) -> None:
+    connection = Restoring(at_24(tmp_path).root)
+    connection.apply = lambda *_: ApplyResult(None, (), (), False, changed=1)  # type: ignore[method-assign]
+    run = arriving(connection, replace(SPIN, arrival=CHANGE), [].append)
+    with pytest.raises(HostError, match="changed since the write was shown"), run:
+        raise AssertionError
+    assert connection.calls == []
+
+
+@pytest.mark.parametrize(
+    ("affinity", "changes", "before"),
+    [
+        ("0-1", (), "0-1"),
+        ("0", (replace(CHANGE, tunable="irq-affinity", before="0-1", after="0"),), "0-1"),
+        ("0", (), None),
+        ("0-1", (replace(CHANGE, tunable="irq-affinity", before="0", after="0"),), None),
+    ],
+)
+def test_a_proof_sends_the_interrupt_from_the_value_that_its_runs_without_the_change_have(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    affinity: str,
+    changes: tuple[Change, ...],
+    before: str | None,
+) -> None:
+    root = at_24(tmp_path, affinity, "1")
+    has(monkeypatch, hwrng=(ETH_RX,))
+    found = arrival_in_proof(root, read_topology(root), SPIN, CpuSet(), changes)
+    assert (found.path, found.before, found.after) == (PATH, before, "1") if found else before is None
+
+
 def test_a_run_without_such_a_write_asks_the_agent_nothing() -> None:
     connection = Restoring()
     with arriving(connection, SPIN, [].append):
@@ -121,18 +167,6 @@ def test_the_write_is_shown_as_a_plan_that_could_be_typed() -> None:
     plan = arrival_plan(CHANGE)
     assert (plan.changes, plan.words, plan.host_files) == ((CHANGE,), ("irq-here=24",), 1)
     assert plan.text.endswith("On x86 the interrupt then still arrives there until something moves it.")
-
-
-def test_the_write_that_was_shown_is_the_one_that_is_made_until_a_run_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = open_workshop(course=builtin_course())
-    walk = workshop.walk("interrupts")
-    read = [CHANGE, replace(CHANGE, before="0-3"), replace(CHANGE, before="0-7")]
-    monkeypatch.setattr(measuring, "arrival", lambda *_: read.pop(0))
-    monkeypatch.setattr(type(walk.host), "reason", "")
-    monkeypatch.setattr(type(walk.host), "applied", False)
-    assert [walk.measuring.request("measure").arrival for _ in range(3)] == [CHANGE] * 3
-    walk.measuring.forget_arrival()
-    assert walk.measuring.request("measure").arrival == replace(CHANGE, before="0-3")
 
 
 def test_after_the_kernel_refused_the_write_the_workshop_makes_it_no_more(
@@ -193,12 +227,12 @@ def test_a_run_whose_better_load_only_root_can_make_says_so(monkeypatch: pytest.
 def test_a_run_may_begin_only_with_the_write_that_was_shown_since_the_last_run() -> None:
     measuring_ = open_workshop(course=builtin_course()).walk("interrupts").measuring
     wanted, other = replace(SPIN, arrival=CHANGE), replace(SPIN, arrival=replace(CHANGE, before="0-3"))
-    assert measuring_.is_shown(SPIN)
-    assert not measuring_.is_shown(wanted)
+    assert measuring_.may_begin(SPIN)
+    assert not measuring_.may_begin(wanted)
+    assert measuring_.may_begin(wanted), "told before"
+    assert not measuring_.may_begin(wanted), "one run later"
     measuring_.note_shown(SPIN)
-    assert not measuring_.is_shown(wanted), "no write was shown, and one is needed by now"
+    assert not measuring_.may_begin(wanted), "a page without a write"
     measuring_.note_shown(wanted)
-    assert measuring_.is_shown(wanted)
-    assert not measuring_.is_shown(other)
-    measuring_.forget_arrival()
-    assert not measuring_.is_shown(wanted)
+    assert not measuring_.may_begin(other), "the host changed"
+    assert measuring_.may_begin(other)

@@ -12,10 +12,10 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
-from jitter_workshop.flow.chapters.arrival import InterruptStays
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
 from jitter_workshop.flow.chapters.trying import Trial, TrialRound, try_chapter, try_in
+from jitter_workshop.flow.measuring.arrival import InterruptStays
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord

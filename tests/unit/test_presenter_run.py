@@ -6,9 +6,8 @@ import dataclasses
 
 import pytest
 
-from jitter_workshop.flow.chapters.arrival import STAYS_THERE
 from jitter_workshop.flow.measuring.notes import NO_NOISE
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.request import STAYS_THERE, MeasureRequest
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.presenter.runs import run as run_view

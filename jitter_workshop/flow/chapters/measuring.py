@@ -6,12 +6,12 @@ import dataclasses
 
 from jitter_workshop.course.checks import NOT_SET
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.chapters.arrival import arrival
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.company import barred_company
+from jitter_workshop.flow.measuring.arrival import arrival
 from jitter_workshop.flow.measuring.placement_plan import noise_refused, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import IRQ_HERE, Change
@@ -44,9 +44,6 @@ class ChapterMeasuring:
     ) -> None:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._diagnosis = runs, diagnosis
-        self._next_write: Change | None = None
-        """The write before the next run. Until the run is made, it is not read again: the agent refuses it if the host
-        has changed."""
         self._shown: Change | None = None
         """The write that the learner was shown since the last run."""
 
@@ -67,32 +64,35 @@ class ChapterMeasuring:
 
     def _arrival(self, request: MeasureRequest) -> Change | None:
         """Return the write that has the interrupt of the chapter's load arrive on the measured CPU. Return None if the
-        chapter's settings are applied, which send it away, or if the kernel refused such a write before. Also return
-        None on a class host, and without a way to root's rights."""
-        context = self._context
-        company = self._chapter.company
-        of_lesson = company is not None and request.noise == company.noise and bool(self._chapter.tunables)
-        if not of_lesson or self._host.applied or context.class_view is not None:
+        chapter's settings are applied, which send it away."""
+        company, context = self._chapter.company, self._context
+        of_lesson = company is not None and request.noise == company.noise
+        if not of_lesson or self._host.applied or not self.arrives():
             return None
-        if request.noise in context.fixed_noises:
-            return None
-        if context.agent_connection.rights == "none" or any(one["id"] == IRQ_HERE for one in context.standing()):
-            return None
-        if self._next_write is None:
-            self._next_write = arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
-        return self._next_write
+        return arrival(context.root, context.topology, request, CpuSet(context.host.isolated))
 
-    def is_shown(self, request: MeasureRequest) -> bool:
-        """Return True if a request's run may begin: it begins with no write, or with the write that was shown."""
-        return request.arrival is None or request.arrival == self._shown
+    def arrives(self) -> bool:
+        """Return True if the interrupt of the chapter's load may be sent to the measured CPU before runs without the
+        chapter's change. Return False on a class host, without a way to root's rights, if the learner has sent an
+        interrupt there already, and if the kernel refused such a write before."""
+        company, context = self._chapter.company, self._context
+        if not self._chapter.tunables or context.class_view is not None or context.agent_connection.rights == "none":
+            return False
+        if company is None or company.noise in context.fixed_noises:
+            return False
+        return all(one["id"] != IRQ_HERE for one in context.standing())
+
+    def may_begin(self, request: MeasureRequest) -> bool:
+        """Return True if a request's run may begin: it begins with no write, or with the write that was shown. The
+        write of the next run must be shown again. Return False otherwise; the caller then shows the write, so that the
+        next call returns True."""
+        may = request.arrival is None or request.arrival == self._shown
+        self._shown = None if may else request.arrival
+        return may
 
     def note_shown(self, request: MeasureRequest) -> None:
         """Remember that the learner was shown the write with which a request's run begins."""
         self._shown = request.arrival
-
-    def forget_arrival(self) -> None:
-        """Forget the write before a run, because the run was made. The next write is read and shown again."""
-        self._next_write = self._shown = None
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was

@@ -19,10 +19,10 @@ from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import explain_or_load
-from jitter_workshop.flow.chapters.arrival import InterruptStays, arrival_plan
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
+from jitter_workshop.flow.measuring.arrival import InterruptStays, arrival_plan
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course, Shows, StepName
@@ -246,6 +246,8 @@ class _Runs:
         if self.cancel.reason is not None:
             # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
             raise Cancelled(self.cancel.reason)
+        for trouble in self.workshop.after_run:
+            trial.queued(trouble)
         self.walk.record(step, run)
         return self._reported(run)
 

@@ -229,7 +229,6 @@ class ChapterWalk:
     def record(self, slot: str, run: Run) -> None:
         """Store a run in a slot, set the marks and save the progress. An incomplete run fills no slot."""
         self._context.remember(run)
-        self.measuring.forget_arrival()
         if not run.complete:
             return
         progress = self.progress

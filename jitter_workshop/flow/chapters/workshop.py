@@ -58,6 +58,8 @@ class Workshop:
         self._hunts: Hunts | None = None
         self._states: States | None = None
         self._recordings = Recordings(course.source)
+        self.after_run = list[str]()
+        """Sentences on what went wrong at the end of the newest run, such as a value that was not restored."""
 
     @classmethod
     def open(cls, session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Self:
@@ -219,13 +221,14 @@ class Workshop:
         ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
-        from jitter_workshop.flow.chapters.arrival import InterruptStays, arriving
         from jitter_workshop.flow.measuring import measure as measuring
+        from jitter_workshop.flow.measuring.arrival import InterruptStays, arriving
 
         people = self.context.class_view.people if self.context.class_view is not None else ()
         current = self.newest_chapter()
         title = next((one.title for one in self.course.chapters if one.id == current), "")
         doing = " · ".join(filter(None, (clean(title, SHORT), clean(request.label, SHORT))))
+        self.after_run.clear()
         try:
             run = measuring.measure_run(
                 self.hunts.beside(request),
@@ -236,10 +239,10 @@ class Workshop:
                 self.context.agent_connection.place,
                 self.context.agent_connection.tracer,
                 turn=partial(turn_for, self.context.agent_connection, people=people, doing=doing, keep=True),
-                around=partial(arriving, self.context.agent_connection, request, self.context.troubles.append),
+                around=partial(arriving, self.context.agent_connection, request, self._tell_after_run),
             )
         except measuring.RunNotKept as error:
-            self.context.troubles.append(f"{error.title}: {error.sentence()}.")
+            self._tell_after_run(f"{error.title}: {error.sentence()}.")
             run = error.run
         except measuring.MeasurementStopped as error:
             self.context.remember(error.run)
@@ -249,6 +252,10 @@ class Workshop:
             raise
         self.context.remember(run)
         return run
+
+    def _tell_after_run(self, sentence: str) -> None:
+        self.after_run.append(sentence)
+        self.context.troubles.append(sentence)
 
     def written(self) -> tuple[str, ...]:
         """Return the tunable's id for each write of this tool in effect, in order. A tunable that made several writes

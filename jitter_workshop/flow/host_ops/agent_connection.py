@@ -160,15 +160,18 @@ class AgentConnection:
         self.change_log.applied(dataclasses.replace(result, applied=anew, refused=()))
         return result
 
-    def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop
+    def restore(
+        self, tunables: Sequence[str] = (), *, journals: Sequence[str] = (), forget: bool = False
+    ) -> RestoreResult:
+        """Restore the settings of these tunables (() for all), and remove left-over traces. ``journals``: the ids of
+        the journals with the changes to restore (() for all; :class:`ApplyResult` has the id). ``forget``: also drop
         settings from the journal if another program or user has changed them after this tool. Raise HostError on
         failure."""
         self._living()
         if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
             # The end of the turn restored all settings that were applied in it. Without a turn the agent restores none.
             return NOTHING
-        result = self._connected().restore(tunables, forget=forget)
+        result = self._connected().restore(tunables, journals=journals, forget=forget)
         self._leased -= _ids(tunables) if tunables else self._leased.copy()
         self.change_log.restored(result)
         return result

@@ -36,7 +36,7 @@ from jitter_workshop.model.spec import (
     RunSpec,
     WorkloadName,
 )
-from jitter_workshop.model.text import SHORT, clean
+from jitter_workshop.model.text import LABEL, SHORT, WORD, clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +359,19 @@ def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
     count = math.ceil(request.messages / per_block)
     share = math.ceil(request.messages / count)
     return Blocks(count, 1_000_000_000 + 3 * share * (interval + 1_000), request.messages, None)
+
+
+STAYS_THERE = "On x86 the interrupt then still arrives there until something moves it."
+"""The effect of the write ``MeasureRequest.arrival`` that lasts after its restore (arch/x86/kernel/apic/vector.c)."""
+
+
+def arrival_words(request: MeasureRequest) -> str:
+    """Return the write that has the noise's interrupt arrive on the measured CPU, in words; "" if there is none."""
+    change = request.arrival
+    if change is None:
+        return ""
+    cpu, now = clean(change.after, WORD), clean(change.before, WORD)
+    return (
+        f"the workshop writes {cpu} to {clean(change.path, LABEL)} (now {now}), so that the noise's interrupt arrives "
+        f"on CPU {cpu}. After the run it restores the old value. {STAYS_THERE}"
+    )

@@ -59,7 +59,8 @@ def prover(workshop: Workshop, walk: ChapterWalk, rounds: int = ROUNDS) -> Prove
         rounds=rounds,
         chapter=_key(workshop, walk),
         wait_s=WAIT_S,
-        like=dataclasses.replace(walk.measuring.request("again"), evidence=False),
+        like=dataclasses.replace(walk.measuring.request("again"), evidence=False, arrival=None),
+        arrives=walk.measuring.arrives(),
         shows=walk.runs.shows.figure if walk.runs.shows is not None else "",
     )
     return Prover(request, workshop.context.handle, workshop.context.agent_connection)

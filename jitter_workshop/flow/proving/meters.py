@@ -11,13 +11,16 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
 from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.arrival import arriving
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.run_length import outlook
 from jitter_workshop.flow.proving.sides import SideName
+from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.evidence import load_called
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
 from jitter_workshop.model.spec import Placement, clock_seconds
@@ -122,18 +125,28 @@ class RunMeter(Meter):
         request = dataclasses.replace(self._requests[occasion.side], label=occasion.label, proof=occasion.proof)
         place = occasion.agent_connection.place
         run = measuring.measure_run(
-            request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
+            request,
+            occasion.session,
+            occasion.watcher,
+            occasion.cancel,
+            place=place,
+            turn_held=True,
+            around=partial(arriving, occasion.agent_connection, request, self._tell),
         )
         disturbed = (
             f"{load_called(run.disturbed[0], SHORT)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
         )
         return Taken(side_of(run), run.applied, run.complete, disturbed, run)
 
+    def _tell(self, sentence: str) -> None:
+        self._notes[sentence] = None
+
     def unlike(self, one: Taken, other: Taken) -> str:
         a, b = one.run, other.run
         if a is None or b is None:
             return ""
-        if len(set(self._requests.values())) == 1 and _places(a) != _places(b):
+        alike = len({dataclasses.replace(one, arrival=None) for one in self._requests.values()}) == 1
+        if alike and _places(a) != _places(b):
             said = "the two runs of a round used different CPUs, so the CPUs are part of the difference"
             self._notes[said] = None
         unsteady = next((run.notes[UNSTEADY] for run in (a, b) if UNSTEADY in run.notes), "")
@@ -173,5 +186,7 @@ def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
             f"{', '.join(lacking)} {'was' if len(lacking) == 1 else 'were'} not applied during the run with the change"
         )
     rest = {name: value for name, value in stood_with.items() if name not in ids}
-    odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
+    # The proof itself has the noise's interrupt arrive during its runs without the change alone.
+    others = (stood.keys() | rest.keys()) - {IRQ_HERE}
+    odd = sorted(name for name in others if stood.get(name) != rest.get(name))
     return f"{', '.join(odd[:MOST_NAMES])} changed between the two runs of a round" if odd else ""

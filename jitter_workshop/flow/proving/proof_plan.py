@@ -13,10 +13,11 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection, standing_entries
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, cpus_of_option
+from jitter_workshop.flow.measuring.arrival import arrival_in_proof
 from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
-from jitter_workshop.flow.measuring.request import MeasureRequest, check_request
+from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words, check_request
 from jitter_workshop.flow.proving.command_meter import CommandMeter, CommandRequest
 from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.flow.proving.sides import Sides, TunableSides
@@ -55,6 +56,8 @@ class ProveRequest:
     - ``cpus``: a list of hot CPUs.
     - ``like``: a chapter's request. The proof takes workload, placement, noise, duty, pacing, priority and chosen CPUs
       from this request.
+    - ``arrives``: True if the interrupt of the chapter's noise must arrive on the measured CPU in each run without the
+      change (``flow.measuring.arrival``).
     - ``shows``: the id of the chapter's figure (``stats.figures``); "" for none. If this figure measures a cause of
       jitter, a note gives its values.
     - ``wait_s``: how many seconds to wait for the host's turn.
@@ -73,6 +76,7 @@ class ProveRequest:
     chapter: str = ""
     wait_s: float = 0.0
     like: MeasureRequest | None = None
+    arrives: bool = False
     shows: str = ""
     command: CommandRequest | None = None
 
@@ -153,6 +157,8 @@ def _planned(
     said = list(notices)
     if isinstance(measured, MeasureRequest) and measured.noise is not None:
         said.append(f"The noise '{measured.noise}' runs during each run, as in the chapter's own runs.")
+    if isinstance(measured, MeasureRequest) and measured.arrival is not None:
+        said.append(f"In each run without the change, {arrival_words(measured)}")
     if request.rounds < ENOUGH_ROUNDS:
         gives = "round gives" if request.rounds == 1 else "rounds give"
         said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures but no verdict.")
@@ -181,7 +187,15 @@ def _planned(
         run_s=run_s,
         total_s=request.rounds * (2 * whole_s + change_s),
     )
-    return DrawnProof(plan, sides, RunMeter(measured) if subject != PLACEMENT else RunMeter.of_placement(measured))
+    return DrawnProof(plan, sides, _meter(measured, subject))
+
+
+def _meter(measured: MeasureRequest, subject: str) -> RunMeter:
+    """Return the meter for a proof's runs. In runs with the change, the noise's interrupt is not sent to the measured
+    CPU."""
+    if subject == PLACEMENT:
+        return RunMeter.of_placement(measured)
+    return RunMeter(dataclasses.replace(measured, arrival=None), measured)
 
 
 def tried(drawn: DrawnProof, seconds: float) -> DrawnProof:
@@ -345,6 +359,9 @@ def _settings(
     else:
         measured, why = measured_on(request, root, topology, hot, ids)
     notices += [why] if why else []
+    if request.arrives and isinstance(measured, MeasureRequest):
+        write = arrival_in_proof(root, topology, measured, read_isolation(root).isolated, changes)
+        measured = dataclasses.replace(measured, arrival=write)
     sides = TunableSides(agent_connection, words, hot, changes, root)
     numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
     return _planned(request, sides, measured, " ".join(words), hot, numbered, notices, CHANGE_S)

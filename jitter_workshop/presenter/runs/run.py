@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from jitter_workshop.flow.chapters.arrival import STAYS_THERE
-from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
+from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words, blocks, interval_ns
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
@@ -175,18 +174,6 @@ def about_to_measure(
     if on_battery:
         lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
-
-
-def arrival_words(request: MeasureRequest) -> str:
-    """Return the write that has the noise's interrupt arrive on the measured CPU, in words; "" if there is none."""
-    change = request.arrival
-    if change is None:
-        return ""
-    cpu, now = clean(change.after, WORD), clean(change.before, WORD)
-    return (
-        f"the workshop writes {cpu} to {clean(change.path, LABEL)} (now {now}), so that the noise's interrupt arrives "
-        f"on CPU {cpu}. After the run it restores the old value. {STAYS_THERE}"
-    )
 
 
 def write_to_be_shown(request: MeasureRequest, key: str) -> str:

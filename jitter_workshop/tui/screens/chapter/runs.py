@@ -59,9 +59,7 @@ class BackgroundRuns:
         the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows when a
         run without a slot has ended. If the run begins with a write that the learner was not shown, only show it.
         """
-        measuring = self._page.walk.measuring
-        if not measuring.is_shown(request):
-            measuring.note_shown(request)
+        if not self._page.walk.measuring.may_begin(request):
             self._page.screen.tell(write_to_be_shown(request, "The same key"))
             return
         self._after_first_look = after
@@ -176,6 +174,7 @@ class BackgroundRuns:
             said = stopped(run)
         if slot is None:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
+        said = " ".join(filter(None, (*page.workshop.after_run, said)))
         page.screen.tell(said)
         after, self._after_first_look = self._after_first_look, None
         if after is not None and slot is None:
