@@ -3,8 +3,8 @@
 The machine is emulated, so its times mean nothing. ``tests.bench.course_runs`` runs in it and keeps counts, and causes
 by counts, which come into ``assets/recorded-runs.json``. The tick's settings take effect at a boot, between its two
 runs. The governor's first run begins at the lowest frequency: one that follows the load would choose a high one
-where a busy host makes the emulated CPUs slow. The first run of the chapter on interrupts has those of the shared
-folders on a hot CPU. As ``tests/lab`` says, this needs QEMU and a kernel in the cache.
+where a busy host makes the emulated CPUs slow. Before the first run of the chapter on interrupts, the workshop
+sends that of a shared folder to a hot CPU. As ``tests/lab`` says, this needs QEMU and a kernel in the cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
 from tests.lab.shapes import TRUSTED
 from tests.lab.test_lab_boot import settings
-from tests.lab.test_lab_trials import interrupts_on_a_hot_cpu, lowest_frequency
+from tests.lab.test_lab_trials import lowest_frequency
 
 KEPT = "/home/recorded-runs.json"
 """In the guest, in a folder that a reboot of the lab machine keeps."""
@@ -46,8 +46,7 @@ def recorded(folder: Path, idents: tuple[str, ...]) -> dict[str, Any]:
             with lowest_frequency(lab):
                 measured(lab, GOVERNOR)
         if INTERRUPTS in idents:
-            with interrupts_on_a_hot_cpu(lab):
-                measured(lab, INTERRUPTS)
+            measured(lab, INTERRUPTS)
         if IDLE_STATES in idents:
             measured(lab, IDLE_STATES)
         if TICK in idents:

@@ -23,11 +23,11 @@ BOOT = f"nohz_full={HOT} rcu_nocbs={HOT} irqaffinity=0-1 {TRUSTED}"
 
 
 def tried(machine: Machine, chapter: str, *words: str) -> dict[str, Any]:
-    """The result of a trial in the guest."""
+    """The result of a trial in the guest; ``plans``: the writes that it showed before it made them."""
     program = [machine.python, "-m", "jitter_workshop", "lessons", "try", chapter, "--json"]
     done = machine.run(["env", f"XDG_STATE_HOME={KEPT}", *program, *words], timeout_s=1_800)
     assert done.stdout, done.stderr
-    found: dict[str, Any] = done.json()
+    found: dict[str, Any] = done.json() | {"plans": done.stderr}
     print(chapter, found)
     assert done.code == (0 if found["shown"] else 1)
     return found
@@ -54,20 +54,11 @@ def lowest_frequency(machine: Machine) -> Iterator[None]:
             machine.write(path, governor)
 
 
-@contextmanager
-def interrupts_on_a_hot_cpu(machine: Machine) -> Iterator[None]:
-    """Have the interrupts of the shared folders arrive on a hot CPU. A shared folder interrupts for each read, and its
-    interrupts can be moved; where they arrive after the boot is chance."""
-    found = machine.read("/proc/interrupts").splitlines()
-    masks = [f"/proc/irq/{line.split(':')[0].strip()}/smp_affinity_list" for line in found if "requests" in line]
-    before = {path: machine.read(path) for path in masks}
-    try:
-        for path in masks:
-            machine.write(path, HOT.split("-")[0])
-        yield
-    finally:
-        for path, cpus in before.items():
-            machine.write(path, cpus)
+def arrives_at(machine: Machine, name: str) -> set[str]:
+    """The CPUs at which the interrupts of this name arrive now."""
+    rows = [line.split() for line in machine.read("/proc/interrupts").splitlines()]
+    numbers = [row[0].rstrip(":") for row in rows if row[-1].endswith(name)]
+    return {machine.read(f"/proc/irq/{one}/effective_affinity_list") for one in numbers}
 
 
 def test_the_governor_shows_its_effect_and_leaves_nothing(lab: Machine) -> None:
@@ -96,9 +87,17 @@ def test_idle_states_show_their_effect_in_nine_rounds_of_ten(lab: Machine) -> No
     assert found["shown"], found
 
 
+def test_the_interrupt_of_a_shared_folder_is_sent_to_the_hot_cpu_before_it_leaves_all_hot_cpus(lab: Machine) -> None:
+    by_chance = HOT.split("-")[0] in arrives_at(lab, "-requests")
+    with lab.unchanged():
+        found = tried(lab, "interrupts", *SHORT)
+    assert found["shown"], found
+    assert by_chance or "irq-here" in found["plans"], found
+
+
 @pytest.mark.soak
 def test_interrupts_leave_the_hot_cpus_in_nine_rounds_of_ten(lab: Machine) -> None:
-    with lab.unchanged(), interrupts_on_a_hot_cpu(lab):
+    with lab.unchanged():
         told = tried(lab, "interrupts", *SHORT, "--rounds", ROUNDS)
     assert told["shown"], told
 

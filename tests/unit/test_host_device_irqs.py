@@ -15,6 +15,12 @@ from tests.fake_agent_connection import LiveTree
 from tests.hosttrees import write
 
 BUS = "sys/devices/pci0000:00"
+MOUNTS = """\
+24 1 0:21 / / rw,relatime - tmpfs root rw,size=409600k
+25 24 0:22 / /usr ro,relatime - 9p s0 ro,dirsync,trans=virtio
+26 24 0:23 / /srv ro,relatime - 9p s1 ro,dirsync,trans=virtio
+27 24 0:24 / /run rw,relatime - tmpfs s0 rw
+"""
 
 
 def linked(root: Path, name: str, target: str) -> None:
@@ -31,12 +37,21 @@ def made(root: Path) -> Path:
     files |= {f"{BUS}/05/msi_irqs/33": "msix\n", f"{BUS}/05/msi_irqs/34": "msix\n", f"{BUS}/05/virtio4/status": "7\n"}
     files |= {"sys/class/misc/hw_random/rng_current": "virtio_rng.0\n", f"{BUS}/07/irq": "0\n"}
     files |= {"sys/devices/virtual/block/dm-0/size": "2\n"}
+    files |= {
+        f"{BUS}/04/msi_irqs/26": "msix\n",
+        f"{BUS}/04/msi_irqs/27": "msix\n",
+        f"{BUS}/04/virtio2/mount_tag": "s0\0",
+    }
+    files |= {f"{BUS}/06/msi_irqs/28": "msix\n", f"{BUS}/06/virtio3/mount_tag": "s1\0"}
+    files |= {"proc/self/mountinfo": MOUNTS}
     write(root, files)
     linked(root, "sys/dev/block/254:0", f"{BUS}/02/virtio1/block/vda")
     linked(root, "sys/dev/block/8:0", f"{BUS}/1f/ata1/block/sda")
     linked(root, "sys/dev/block/253:0", "sys/devices/virtual/block/dm-0")
     linked(root, "sys/devices/virtual/block/dm-0/slaves/sda", f"{BUS}/1f/ata1/block/sda")
     linked(root, "sys/devices/virtual/block/dm-0/slaves/vda", f"{BUS}/02/virtio1/block/vda")
+    linked(root, "sys/bus/virtio/drivers/9pnet_virtio/virtio2", f"{BUS}/04/virtio2")
+    linked(root, "sys/bus/virtio/drivers/9pnet_virtio/virtio3", f"{BUS}/06/virtio3")
     linked(root, "sys/bus/virtio/drivers/virtio_rng/virtio4", f"{BUS}/05/virtio4")
     return root
 
@@ -57,7 +72,8 @@ def test_the_nearest_folder_that_names_interrupts_counts(tmp_path: Path, folder:
 
 
 @pytest.mark.parametrize(
-    ("device", "numbers"), [((254, 0), (35, 36)), ((8, 0), (19,)), ((253, 0), (19, 35, 36)), ((0, 5), ())]
+    ("device", "numbers"),
+    [((254, 0), (35, 36)), ((8, 0), (19,)), ((253, 0), (19, 35, 36)), ((0, 5), ()), ((0, 22), (26, 27)), ((0, 24), ())],
 )
 def test_the_disk_is_that_of_the_program_and_a_volume_has_the_disks_below_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: tuple[int, int], numbers: tuple[int, ...]

@@ -2,7 +2,9 @@
 
 A device's folder in sysfs, or a folder above it, names the interrupts: each file of ``msi_irqs`` is a number, and the
 file ``irq`` holds the number of an older device (Documentation/ABI/testing/sysfs-bus-pci). A disk of the device mapper
-has the disks below it as ``slaves``. Only a live host has these links, so a recorded host has no such interrupts.
+has the disks below it as ``slaves``. A folder that a hypervisor shares over 9p has no disk: the source of its mount is
+the tag of a virtio device (net/9p/trans_virtio.c). Only a live host has these links, so a recorded host has no such
+interrupts.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ PROGRAM = "/proc/self/exe"
 HWRNG = "/dev/hwrng"
 _HWRNG_NOW = "/sys/class/misc/hw_random/rng_current"
 _VIRTIO_RNG = "/sys/bus/virtio/drivers/virtio_rng"
+_VIRTIO_9P = "/sys/bus/virtio/drivers/9pnet_virtio"
 _DEVICES = "/sys/devices/"
+_MOUNTINFO_BYTES = 16 << 20
 _MOST_LEVELS = 12
 _MOST_SLAVES = 4
 
@@ -40,7 +44,24 @@ def _of_disk(root: HostRoot) -> Iterator[int]:
         device = os.stat(PROGRAM).st_dev  # noqa: PTH116 - the host's modules do not import pathlib
     except OSError:
         return
-    yield from _of_block_device(root, f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    number = f"{os.major(device)}:{os.minor(device)}"
+    if number.startswith("0:"):
+        yield from _of_shared_folder(root, number)
+    else:
+        yield from _of_block_device(root, f"/sys/dev/block/{number}")
+
+
+def _of_shared_folder(root: HostRoot, number: str) -> Iterator[int]:
+    """Yield the interrupts of the virtio device that brings a folder shared over 9p. ``number``: the folder's device,
+    as ``MAJOR:MINOR``. Yield nothing if it is another filesystem's."""
+    tags = set()
+    for line in (root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "").splitlines():
+        mount, _, source = line.partition(" - ")
+        if mount.split()[2:3] == [number] and source.startswith("9p "):
+            tags.add(source.split()[1])
+    for _, folder in root.numbered(_VIRTIO_9P, "virtio"):
+        if root.text(f"{_real(root, folder)}/mount_tag") in tags:
+            yield from irqs_of_device(root, folder)
 
 
 def _of_block_device(root: HostRoot, folder: str, levels: int = _MOST_LEVELS) -> Iterator[int]:
