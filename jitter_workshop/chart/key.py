@@ -14,8 +14,9 @@ _WORDS = {True: "better", False: "worse"}
 """The meaning of a shaded space. Key: True where the second curve is better, that is lower."""
 _FAINT = " ┈┊┼·"
 """The characters that the key may cover: empty cells, and faint lines of the grid."""
-_SWATCH, _APART = 2, 2
-"""The number of cells of a sample of the shading, and of blanks between two entries of the key."""
+_SWATCH, _APART, _CLEAR = 2, 2, 3
+"""The number of cells of a sample of the shading, of blanks between two entries of the key, and of cells on both sides
+of the key that show nothing else. With one blank, the key and a distance's label would read as one sentence."""
 
 
 def put_key(frame: PlotFrame, cells: list[list[Cell]], shaded: Collection[bool], theme: Palette, tinted: bool) -> bool:
@@ -38,7 +39,7 @@ def put_key(frame: PlotFrame, cells: list[list[Cell]], shaded: Collection[bool],
     for row in cells:
         free = [text in _FAINT and style.bgcolor is None for text, style in row]
         for start in range(frame.columns - need + 1):
-            if all(free[start : start + need]):
+            if all(free[max(start + 1 - _CLEAR, 0) : start + need - 1 + _CLEAR]):
                 row[start : start + need] = [(" ", Style.null()), *key, (" ", Style.null())]
                 return True
     return False

@@ -52,7 +52,7 @@ class Effect:
       one event. So the true factor may be larger.
     - ``few``: True if fewer than ten distinct stalls lie beyond the percentile in one of the runs, or if a rate counts
       fewer than ten in each run. Then chance may explain the difference.
-    - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
+    - ``against_time``: True if the number of stalls rose or fell, but the time of all stalls did not do the same.
     - ``sort``: ``latency``, ``stalls`` or ``cause``. The ``direction`` of a ``cause`` is always "same". So is that of a
       percentile of two runs that read the clock at different rates.
     - ``within_runs``: True if the blocks inside each run already differ by ``factor`` or more.
@@ -67,7 +67,7 @@ class Effect:
     one_event: bool = False
     at_least: bool = False
     few: bool = False
-    in_no_more_time: bool = False
+    against_time: bool = False
     sort: Sort = "latency"
     within_runs: bool = False
     by_chance: bool = False

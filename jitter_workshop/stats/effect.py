@@ -166,7 +166,7 @@ def effects_of_change(
         longer = {e.name for e in every if e.direction == "worse"}
         loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= MOVED and e.name != lead.name)
         if loss is not None:
-            return told(lead, dataclasses.replace(loss, in_no_more_time=loss.name not in longer))
+            return told(lead, dataclasses.replace(loss, against_time=loss.name not in longer))
     if lead.direction == "better" and against is not None and sure and against.factor > lead.factor:
         return told(against, lead)
     return told(lead, against)
@@ -203,7 +203,10 @@ def judged_effect(before: KnownRun, after: KnownRun, asked: str | None = None) -
         return None
     chance = found.factor >= ALIKE and _by_chance(one, before, after)
     few = all((one.of(seen) or 0) * seen.run.rated_s < LEAST_EVENTS for seen in (before, after))
-    return dataclasses.replace(_with_time(name, found, before, after, by_chance=chance), few=few, by_chance=chance)
+    timed = _with_time(name, found, before, after, by_chance=False)
+    against = not chance and found.factor >= MOVED and timed.direction != found.direction
+    direction: Direction = "same" if chance else timed.direction
+    return dataclasses.replace(timed, direction=direction, few=few, by_chance=chance, against_time=against)
 
 
 def differences_by_figure(before: KnownRun, after: KnownRun, asked: str | None = None) -> dict[str, Effect]:

@@ -17,11 +17,12 @@ from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.widgets.chart import ChartView
 from tests import fakes, madeup
 from tests.screens import settled, text_of
 
 
-@pytest.mark.parametrize("worse", [500, 4_000])
+@pytest.mark.parametrize("worse", [300, 500, 4_000])
 async def test_the_count_is_large_and_the_curve_is_quiet_unless_it_moved_more(
     monkeypatch: pytest.MonkeyPatch, worse: int
 ) -> None:
@@ -52,14 +53,16 @@ async def test_the_count_is_large_and_the_curve_is_quiet_unless_it_moved_more(
         await pilot.press("t")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
-        headline, quiet = app.screen.query_one("#headline", Digits), worse == 500
+        headline, quiet = app.screen.query_one("#headline", Digits), worse < 4_000
         assert headline.value == ("10x" if quiet else "20x")
         assert headline.has_class("-bad") is not quiet
         drawing = app.screen.now.drawing()
         assert (drawing.between is None) is quiet, "the space between the curves is tinted as worse"
         assert drawing.gap is not None
         assert not (quiet and drawing.gap.loud)
-        assert ("may be luck" in text_of(app)) is quiet
+        assert ("worse" in app.screen.query_one("#chart", ChartView).render().plain) is not quiet
+        assert ("No clear change in latency" in text_of(app)) is (worse == 300)
+        assert ("may be luck" in text_of(app)) is (worse == 500)
         assert ("Looks worse" in text_of(app)) is not quiet
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 from jitter_workshop.chart import axes, canvas
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.chart.gap import Gap
+from jitter_workshop.chart.key import put_key
 from jitter_workshop.chart.style import looks
 from jitter_workshop.model.curve import CurvePoint, CurveRole, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
@@ -220,6 +221,16 @@ def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: py
     # Bars have no space between them.
     bars = view.frequency([[Bin(100, 100, 5)], [Bin(900, 900, 2)]])
     assert "░" not in canvas.draw_curves([before, after], 100, 24, view=bars, between=(0, 1)).plain
+
+
+@pytest.mark.parametrize(("label_starts", "row"), [(10, 1), (11, 1), (12, 0)])
+def test_the_key_of_the_shading_keeps_away_from_the_label_of_a_distance(label_starts: int, row: int) -> None:
+    frame = axes.PlotFrame(40, 2, scale.Ranges(3.0, 1.0, 7.0), ("share", "time"))
+    blank = [(" ", Style.null())] * 40
+    label = [(letter, Style(bold=True)) for letter in "4.2 times more".ljust(40 - label_starts, ".")]
+    cells = [[*blank[:label_starts], *label], blank.copy()]
+    assert put_key(frame, cells, {False}, PALETTES["dark"], tinted=False)
+    assert "".join(text for text, _ in cells[row]).startswith(" ▒▒ worse ")
 
 
 @pytest.mark.parametrize("theme", ["dark", "mono"])

@@ -476,7 +476,7 @@ def test_the_lead_is_no_smaller_than_the_effect_against_a_gain(
     if found.direction == "better" and found.but is not None:
         assert found.lead is not None
         small = found.but.factor <= found.lead.factor
-        assert small or found.but.one_event or found.but.few or found.but.in_no_more_time
+        assert small or found.but.one_event or found.but.few or found.but.against_time
     back = between(b, a)
     assert (found.lead is None) == (back.lead is None)
 
@@ -492,7 +492,7 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     found = between(few, many)
     assert found.but is not None
     assert (found.direction, found.but.name) == ("better", "stalls of 100 µs and more")
-    assert not found.but.in_no_more_time
+    assert not found.but.against_time
     both = KnownRun(few), KnownRun(dataclasses.replace(many, id="b"))
     first, second = effect.result_of_two_runs(found, both, "changed", 100).lines
     assert str(first.spans[0].style) == "bold good"
@@ -870,6 +870,25 @@ def test_no_percentile_of_a_loop_is_explained_because_the_number_of_stalls_judge
 def loop(stalls: int, stalled_ns: float = 1e7, tail: int = 18_600, worst: int = 5_510_000) -> Run:
     """A run of ``spin`` of one second with so many stalls of 100 µs and more. Its tick makes p99.9999."""
     return with_stalls(reader(4e7, stalled_ns, tail, worst), stalls, stalled_ns)
+
+
+def test_more_stalls_in_no_more_time_are_no_change_on_the_chart_either() -> None:
+    """The sentence on the figure that judges then says why four times as many stalls count for nothing."""
+    few, many = loop(50, 9e7), dataclasses.replace(loop(210, 8e7), id="b")
+    for runs, how, time in (((few, many), "more", "no more time"), ((many, few), "fewer", "no less time")):
+        found, both = between(*runs, Shows("preempted", 3.0)), (KnownRun(runs[0]), KnownRun(runs[1]))
+        told = " ".join(said(found, *runs).split())
+        assert told.startswith("No clear change")
+        assert f"4.2 times {how}, though stalls took {time}." in told
+        assert not effect.calls_better_or_worse(found, both, "changed")
+    worse = dataclasses.replace(loop(210, 9e8), id="b")
+    found, both = between(few, worse), (KnownRun(few), KnownRun(worse))
+    assert [effect.calls_better_or_worse(found, both, one) for one in ("changed", "alike", "strayed")] == [
+        True,
+        False,
+        False,
+    ]
+    assert not effect.calls_better_or_worse(None, both, "changed")
 
 
 def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide() -> None:

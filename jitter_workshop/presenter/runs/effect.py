@@ -111,6 +111,14 @@ def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
     return of_curve and lead.direction == "worse" and lead.factor <= shown.factor
 
 
+def calls_better_or_worse(found: Effects | None, runs: Sequence[KnownRun], relation: Relation) -> bool:
+    """Return True if the result of two runs calls the second one better or worse, or perhaps so. Only then may a chart
+    of these runs do so. ``found``: the effects of the change; None if they are not known."""
+    if found is None or relation != "changed" or noises_differ(runs):
+        return False
+    return found.direction != "same" and not curve_is_quiet(found, runs)
+
+
 def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
     """Return the effect that is emphasised, and whose factor is shown large. It is the effect on latency or stalls, if
     it has no other reason than the change. Otherwise it is the effect on the chapter's figure, if this figure changed
@@ -418,7 +426,7 @@ def _but(found: Effects) -> tuple[list[str], list[str]]:
     if found.but is None:
         return [], []
     told = f"But {describe_effect(found.but)}{_doubt(found.but)}."
-    lost = found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time
+    lost = found.but.direction == "worse" and not _doubt(found.but) and not found.but.against_time
     return ([told], []) if lost else ([], [told])
 
 
@@ -789,7 +797,7 @@ def describe_effect(effect: Effect) -> str:
     if effect.factor < ALIKE:
         return _change(effect)
     told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
-    return f"{told}, though stalls took no more time" if effect.in_no_more_time else told
+    return f"{told}, though stalls took no {effect.how.replace('fewer', 'less')} time" if effect.against_time else told
 
 
 def apart(effect: Effect) -> str:

@@ -1293,14 +1293,12 @@ class Compare(Step):
         if found is None or unlike_runs or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
-        # The space between two curves is shaded as better or worse: nothing but a change can be either, and a change of
-        # the noise alone is neither. After a proof its verdict says that, and not two of many runs.
-        quiet = proof.leads(self.proof) or (
-            relation == "changed" and self._effects is not None and effect.curve_is_quiet(self._effects, both)
-        )
-        judged = relation == "changed" and not disturbances.noises_differ(both)
-        between = (before, after) if judged and not quiet else None
-        loud = found.factor >= MOVED and not quiet and not found.doubtful
+        # The space between two curves is shaded as better or worse only where the result says so. After a proof its
+        # verdict says that, and not two of many runs.
+        judged = not proof.leads(self.proof) and effect.calls_better_or_worse(self._effects, both, relation)
+        between = (before, after) if judged else None
+        undecided = proof.leads(self.proof) or (relation == "changed" and not disturbances.noises_differ(both))
+        loud = found.factor >= MOVED and not found.doubtful and (judged or not undecided)
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
         # Of few stalls, a factor in the chart would say more than the result does.
         few = level_ns is not None and found.doubtful
