@@ -538,8 +538,15 @@ def _why_ring(
         text += f" The {first} runs outside the isolated CPUs. The result includes the stalls of the {first}."
     if not left:
         # The user may have chosen the hot CPU for the producer, on which the boxes show no housekeeping.
-        text += " No CPU is left for other tasks." if wish.given else f" CPU {producer} also runs all other tasks."
-        text += "" if wish.splits else f" Each task on CPU {accumulator} delays the {second}."
+        if wish.given:
+            text += f" No CPU is left for other tasks. Each task on CPU {accumulator} delays the {second}."
+        elif wish.splits or accumulator in isolated:
+            text += f" CPU {producer} also runs all other tasks."
+        else:
+            text += (
+                f" CPU {producer} is left to other tasks, too. Until CPU {accumulator} is isolated, they may run there,"
+            )
+            text += f" and each of them delays the {second}."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text

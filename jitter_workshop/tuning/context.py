@@ -249,4 +249,4 @@ class Host:
     @cached_property
     def boot_loader(self) -> BootLoader:
         """Return the boot loader, which gives the kernel its parameters at the next boot."""
-        return read_boot_loader(self.root)
+        return read_boot_loader(self.root, self.hypervisor.name)

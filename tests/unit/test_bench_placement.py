@@ -201,13 +201,16 @@ def test_a_guest_with_two_cpus() -> None:
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert (placement.hot, placement.housekeeping) == ((1,), ())
     assert "No journaller runs" in placement.why
-    assert "also runs all other tasks. Each task on CPU" in placement.why
+    assert "CPU 0 is left to other tasks, too. Until CPU 1 is isolated, they may run there" in placement.why
+    assert "also runs all other tasks" not in placement.why
+    isolated = choose_cpus(host(cores=2), Wish(), CpuSet((1,)))
+    assert "CPU 0 also runs all other tasks." in isolated.why
 
 
 def test_of_cpus_that_the_user_chose_none_is_called_the_one_for_all_other_tasks() -> None:
     """The boxes of the CPUs show the housekeeping where it is, which need not be the producer's CPU."""
     placement = choose_cpus(host(cores=2), Wish(producer=1, accumulator=0))
-    assert "also runs all other tasks" not in placement.why
+    assert "left to other tasks" not in placement.why
     assert "No CPU is left for other tasks. Each task on CPU 0 delays the accumulator." in placement.why
 
 

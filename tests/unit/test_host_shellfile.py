@@ -53,6 +53,7 @@ def test_any_text(text: str) -> None:
 
 DEBIAN = {"etc/os-release": 'ID=ubuntu\nID_LIKE="debian"\nPRETTY_NAME="Ubuntu 24.04 LTS"\n'}
 FEDORA = {"usr/lib/os-release": 'ID=rocky\nID_LIKE="rhel centos fedora"\nNAME="Rocky Linux"\n'}
+SEES_KERNEL = {".dockerenv": "", "proc/2/comm": "kthreadd\n"}
 GRUB = {"etc/default/grub": 'GRUB_CMDLINE_LINUX=""\n'}
 
 
@@ -80,6 +81,15 @@ def test_boot_loaders(tmp_path: Path, files: dict[str, str], means: str, name: s
     assert (loader.means, loader.name) == (means, name)
     assert reason in loader.reason
     assert bool(loader.reason) == (means in ("by-hand", "none"))
+
+
+@pytest.mark.parametrize(("hypervisor", "machine"), [(None, "host"), ("KVM", "KVM guest")])
+def test_a_machine_that_sees_kernel_threads_is_not_called_a_container(
+    tmp_path: Path, hypervisor: str | None, machine: str
+) -> None:
+    loader = read_boot_loader(HostRoot(write(tmp_path, DEBIAN | GRUB | SEES_KERNEL)), hypervisor)
+    assert (loader.means, loader.in_container) == ("none", True)
+    assert loader.reason.startswith(f"this {machine} runs from a container's image, so")
 
 
 def test_distributions(tmp_path: Path) -> None:

@@ -87,8 +87,16 @@ def planned(host: Host, *names: str) -> list[Change]:
     ("nodes", "caches", "threads", "idle", "rest", "said", "noted"),
     [
         ((((0,),),), (), "0", "", "", "it is the only CPU", "every online CPU is hot"),
-        ((((0,), (1,)),), (), "1", "", "0", "CPU 0 does all other work", ""),
-        (ONE_CORE, (), "1", "", "0", "CPU 0 does all other work", "tasks on CPU 0 slow this hot CPU down"),
+        ((((0,), (1,)),), (), "1", "", "0", "it leaves CPU 0 to other work", ""),
+        (
+            ONE_CORE,
+            (),
+            "1",
+            "",
+            "0",
+            "Until CPU 1 is isolated, other tasks may run there, too",
+            "tasks on CPU 0 slow this hot CPU down",
+        ),
         (UNIFORM, (), "1-3", "", "0", "cores that share a cache, away from CPU 0", ""),
         (
             NEIGHBOURS,

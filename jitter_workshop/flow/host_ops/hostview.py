@@ -11,7 +11,7 @@ from jitter_workshop.host.summary import steal_words
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
-from jitter_workshop.model.text import CELL, ID, MOST_ENTRIES, SHORT, WORD, clean
+from jitter_workshop.model.text import CELL, ID, MOST_ENTRIES, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import Fact
 
 _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
@@ -20,6 +20,9 @@ _MOST_CACHES = 4
 """The largest number of shared caches whose CPUs are listed."""
 _MOST_OF_A_SIZE = 2
 """The largest number of caches of one level and size whose CPUs are listed."""
+_FEW_TASKS = 0.1
+"""The load average of one CPU from which on its tasks are not called few. The kernel counts tasks that run, that wait
+for a CPU or that wait for a disk (kernel/sched/loadavg.c)."""
 _NO_CACHES = "this host does not show it"
 _CACHE_FILES = "/sys/devices/system/cpu/cpu*/cache"
 
@@ -90,8 +93,6 @@ def _allowed(view: HostView) -> Fact:
         value, meaning = f"only {allowed}", "on one CPU no thread can migrate"
     elif len(balanced) < 2:
         meaning = "between isolated CPUs no thread migrates by itself"
-    elif len(balanced) == 2:
-        meaning = f"the scheduler may move an unpinned thread between CPUs {balanced}, but seldom has a reason to"
     if barred and len(allowed) > 1:
         meaning += f"; {barred} {'is' if len(barred) == 1 else 'are'} outside our mask"
     return Fact("May run on", value, meaning, "/proc/self/status: Cpus_allowed_list")
@@ -209,12 +210,14 @@ def _load(view: HostView) -> Fact | None:
         return None
     value = f"{clean(words[0], CELL)} over the last minute"
     try:
-        busy = float(words[0]) >= 0.5 * max(len(view.topology.online), 1)
+        average = float(words[0])
     except ValueError:
         return None
-    meaning = "few tasks compete for the CPUs; interrupts and short tasks remain"
-    if busy:
-        meaning = "counts tasks that run or wait, also our runs: expect other tasks on the run queues"
+    cpus = max(len(view.topology.online), 1)
+    meaning = "few tasks ran or waited; interrupts and short tasks remain"
+    if average >= _FEW_TASKS * cpus:
+        on = many(cpus, "CPU")
+        meaning = f"about {average:.1f} tasks ran or waited on {on}, our runs included: expect other tasks beside ours"
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 

@@ -25,6 +25,9 @@ ENVIRONMENT = "grubenv"
 (see ``next_boot``)."""
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _CONTAINER_MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
+_KERNEL_THREADS = "/proc/2/comm"
+"""The name of the second process. It is ``kthreadd`` (kernel/kthread.c) where the kernel's own threads are visible. A
+container with a PID namespace of its own does not see them."""
 _LOADER_DIRS = ("/boot", "/efi", "/boot/efi")
 _GRUBBY = ("/usr/sbin/grubby", "/usr/bin/grubby", "/sbin/grubby")
 _UPDATE_GRUB = ("/usr/sbin/update-grub", "/sbin/update-grub")
@@ -46,8 +49,8 @@ class BootLoader:
     * ``means`` is ``by-hand``: the user must add the parameters; ``reason`` says to which file.
     * ``means`` is ``none``: no parameters can be added on this host; ``reason`` says where the parameters are set.
 
-    ``name``: the boot loader's displayed name; "" if there is none. ``in_container``: True in a container, whose owner
-    does not choose the kernel's parameters.
+    ``name``: the boot loader's displayed name; "" if there is none. ``in_container``: True in a container and
+    in a machine that runs from a container's image: their owner does not choose the kernel's parameters there.
     """
 
     means: Means
@@ -67,8 +70,9 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
     return ()
 
 
-def read_boot_loader(root: HostRoot) -> BootLoader:
-    """Return the host's boot loader, found by its files.
+def read_boot_loader(root: HostRoot, hypervisor: str | None = None) -> BootLoader:
+    """Return the host's boot loader, found by its files. ``hypervisor``: the name of the host's hypervisor; None if the
+    host is no guest, or if this is not known.
 
     On some hosts only root can list /boot. For other users, /boot then counts as missing. The result may then be
     ``by-hand`` or ``none``, although this tool could add parameters. This wrong result does no harm, because the tool
@@ -76,8 +80,7 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
     """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
-        reason = "this is a container or its image, so set kernel parameters on its host"
-        return BootLoader("none", "", reason, in_container=True)
+        return BootLoader("none", "", _of_an_image(root, hypervisor), in_container=True)
     if root.is_dir("/run/ostree-booted") or present(root, "/run/ostree-booted"):
         return BootLoader("by-hand", "OSTree", "this system is image-based: use rpm-ostree kargs --append-if-missing=…")
     entries = any(name.endswith(".conf") for name in root.list_dir(BLS_ENTRIES))
@@ -98,6 +101,15 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
             return BootLoader("by-hand", name, f"add the parameters to the kernel's line in {path}")
     reason = "this host has no files of a boot loader, so set the kernel's parameters where this machine is started"
     return BootLoader("none", "", reason)
+
+
+def _of_an_image(root: HostRoot, hypervisor: str | None) -> str:
+    """Return in a sentence where the kernel's parameters are set, for a host with the files of a container's image. A
+    host that sees the kernel's own threads may be a whole machine, and is not called a container."""
+    if root.word(_KERNEL_THREADS) != "kthreadd":
+        return "this is a container or its image, so set kernel parameters on its host"
+    machine = f"{hypervisor} guest" if hypervisor else "host"
+    return f"this {machine} runs from a container's image, so set kernel parameters where its kernel is started"
 
 
 def present(root: HostRoot, path: str) -> bool:

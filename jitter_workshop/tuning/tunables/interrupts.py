@@ -122,16 +122,15 @@ class IrqAffinity(Settings):
         arrive = " and arrives there" if len(stay) == there == 1 else arrive
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
-        value, wanted = (
-            f"{len(devices) + len(stay):,} may use {host.clear_words}",
-            f"all on CPU {host.housekeeping}",
-        )
+        value = f"{len(devices) + len(stay):,} may use {host.clear_words}"
+        wanted = f"{len(stay):,}, which cannot be moved" if stay else f"all on CPU {host.housekeeping}"
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
         now = sum(1 for s in devices if (read_effective(host.root, irq_number(s.path)) or CpuSet()) & host.kept_clear)
         arrive = f"{now or 'none'} of these {'arrives' if now == 1 else 'arrive'} there now"
         reason = f"{many(len(devices), 'interrupt')} can be moved off CPU {host.kept_clear}; {arrive}"
         if not devices:
+            wanted = f"those of new devices on CPU {host.housekeeping}" if stay else wanted
             reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
         return self.answer(
             "improve",
