@@ -305,11 +305,16 @@ class Company:
     - ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
       measurement.
     - ``if_fixed``: the load on a host whose kernel does not move the interrupts of ``noise``; None for no other load.
+    - ``interrupts``: the names of the interrupts of the device from which the load reads on this host, as traces have
+      them; () if the load reads from no device, or if they are not known.
+    - ``movable``: the number of the first of these interrupts; None if this interrupt cannot be moved.
     """
 
     noise: str
     shown: str = ""
     if_fixed: Company | None = None
+    interrupts: tuple[str, ...] = ()
+    movable: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +405,11 @@ class Chapter:
         """Return True if the load ``company`` runs during each measurement of the chapter, before and after the
         change."""
         return self.company is not None and all(one.noise == self.company.noise for one in self.measurements)
+
+    def interrupts_of_load(self, noise: str | None) -> tuple[str, ...]:
+        """Return the names of the interrupts that the chapter's own load brings to a run; () for none. ``noise``: the
+        noise of the run."""
+        return self.company.interrupts if self.company is not None and noise == self.company.noise else ()
 
     @property
     def measures(self) -> bool:

@@ -21,7 +21,7 @@ from jitter_workshop.plain.page import PlainPage
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.presenter.course import chapter as chapter_view
-from jitter_workshop.presenter.course import masks
+from jitter_workshop.presenter.course import masks, next_step
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
@@ -504,6 +504,8 @@ class PlainCompare(PlainStep):
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self.workshop, walk, view, talk)
+        if left := next_step.next_step(walk, self.name, self.workshop.course):
+            talk.page(left)
         if walk.guess.outcome() is not None:
             self.page.tell_outcome(explained=False)
             talk.say("")

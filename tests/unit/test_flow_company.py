@@ -58,7 +58,18 @@ def test_the_second_load_comes_only_if_it_alone_has_an_interrupt_that_moves(
     assert chapter.company is not None
     assert {chapter.company.noise, *(one.noise for one in chapter.measurements)} == {load}
     assert chapter.accompanied
-    assert (chapter == interrupts()) is (load == "disk")
+    assert (chapter.measurements == interrupts().measurements) is (load == "disk")
+    # The interrupt that can be moved comes first, and has its number.
+    names = {ETH_RX: "eth0-rx-0", ETH_TX: "eth0-tx-0", NVME: "nvme0q1"}
+    own = disk if load == "disk" else hwrng
+    first = next((one for one in own if one != NVME), None)
+    assert chapter.company.movable == first
+    assert set(chapter.company.interrupts) == {names[one] for one in own}
+    assert chapter.company.interrupts[:1] == (
+        (names[first],) if first is not None else tuple(names[one] for one in own)
+    )
+    assert chapter.interrupts_of_load(load) == chapter.company.interrupts
+    assert chapter.interrupts_of_load(None) == chapter.interrupts_of_load("greedy") == ()
 
 
 @pytest.mark.parametrize(("fixed", "load"), [((), "disk"), (("disk",), "hwrng"), (("disk", "hwrng"), "disk")])
@@ -81,7 +92,9 @@ def test_a_run_with_a_noise_of_its_own_keeps_it_and_other_chapters_have_one_load
     mixed = replace(interrupts(), measurements=(replace(first, noise="greedy"), second))
     assert [one.noise for one in with_company_of_host(mixed, root).measurements] == ["greedy", "hwrng"]
     alone = replace(interrupts(), company=Company("disk", "reads"))
-    assert with_company_of_host(alone, root) is alone
+    assert with_company_of_host(alone, root) == alone
+    tasks = replace(alone, tunables=("isolation",))
+    assert with_company_of_host(tasks, root) is tasks
 
 
 @pytest.mark.parametrize(

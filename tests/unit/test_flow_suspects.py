@@ -155,6 +155,21 @@ def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
     assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
 
 
+def test_the_interrupts_that_the_load_brings_are_its_own_in_a_trace_and_in_counters() -> None:
+    names = ("virtio4-input", "virtio1-req.0")
+    traced = of_trace(report(*(cause("irq", name, 9, 90) for name in names)), "hwrng", irqs=names[:1])
+    rows = {str(n): Counter(name, {"1": 250}) for n, name in enumerate(names, 34)}
+    by_counters = of_counters(counted(interrupts=rows), irqs=names[:1])
+    for seen in (traced, by_counters):
+        assert {one.name: one.own_load for one in seen.suspects if one.kind == "irq"} == {
+            "virtio4-input": True,
+            "virtio1-req.0": False,
+        }
+    told = [line.plain for line in words.suspect_lines(traced, -1, judge_diagnosis(traced, "irq:virtio4-input"), 80)]
+    assert any(f"interrupt virtio4-input {OWN_SIGN}" in row for row in told)
+    assert f"{OWN_SIGN} {words.OWN_LOAD}" in [row.strip() for row in told]
+
+
 def test_workers_are_one_cause_by_where_they_are_bound() -> None:
     names = ("kworker/u8:0", "kworker/u8:4", "kworker/u9:1", "kworker/1:2", "kworker/1:0H", "kworker/12:1")
     seen = seen_of(*(("task", name, 1, 10) for name in names), ("around", "kworker/u8:4", 1, 3))
@@ -444,7 +459,8 @@ def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name:
 def test_an_interrupt_that_the_kernel_places_itself_is_no_cause_that_the_chapter_ends(name: str, treated: bool) -> None:
     suspect = suspect_of("irq", name, 9, 900)
     assert chapter_treats(suspect, chapter("interrupts")) is treated
-    assert ("No chapter" in words.means(suspect, chapter("interrupts"), COURSE)) is not treated
+    told = words.means(suspect, chapter("interrupts"), COURSE)
+    assert ("Move your thread to another CPU, or let the device use fewer queues" in told) is not treated
 
 
 def test_a_trace_with_gaps_judges_no_answer() -> None:

@@ -17,13 +17,14 @@ from jitter_workshop.flow.chapters.guess import NOT_COMPARABLE
 from jitter_workshop.flow.chapters.measuring import WITH_SETTINGS
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.host_ops import hotcpus
+from jitter_workshop.flow.host_ops import company, hotcpus
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring import placement_plan, run_length
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.cpu.topology import IsolatedCpus
+from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
@@ -254,6 +255,29 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
     migration = workshop.walk("migration")
     finish(workshop, migration, "measure", [100] * 20_000)
     assert migration.noise.offer() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("virtio4-input", "the load's interrupt is number 34, virtio4-input. Lists of causes mark it with `*`."),
+        ("virtio1-req.0", "the load's interrupt is virtio1-req.0, and **it cannot be moved**."),
+    ],
+)
+def test_the_page_of_the_guess_names_the_interrupt_of_the_load(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    irq = Irq(34, name, CpuSet((0, 1)))
+    monkeypatch.setattr(company, "irqs_of_load", lambda _, kind, **_more: (irq,) if kind == "disk" else ())
+    walk = workshop.walk("interrupts")
+    monkeypatch.setattr(type(walk.host), "reason", "")
+    assert said in walk.page("predict")
+    assert "On this host** the load" not in walk.page("measure")
+    assert f"{name})" in walk.noise.company(walk.measuring.request("measure"))
+    walk.noise.switch()
+    assert said not in walk.page("predict"), "the runs are made without the load"
+    monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: ())
+    assert "the load's interrupt is" not in workshop.walk("interrupts").page("predict")
 
 
 def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: Workshop) -> None:

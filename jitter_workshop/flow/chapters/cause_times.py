@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from jitter_workshop.flow.chapters.levers import chapter_treats
 from jitter_workshop.flow.chapters.suspects import figure_counts_cause, of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
@@ -26,7 +28,7 @@ def times_of_causes(before: KnownRun, after: KnownRun, chapter: Chapter) -> tupl
     if before.timeless or after.timeless:
         return ()
     figure = chapter.shows.figure if chapter.shows is not None else ""
-    first, second = _read(before), _read(after)
+    first, second = (_read(one, chapter.interrupts_of_load(one.run.noise)) for one in (before, after))
     if first is None or second is None:
         return ()
     both = _by_cause(*first), _by_cause(*second)
@@ -70,12 +72,13 @@ def _marked(known: KnownRun, seen: SeenCauses, figure: str) -> SeenCauses:
     return seen if known.report is None else of_trace(known.report, figure=figure, most=None)
 
 
-def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:
-    """Return the causes of a run and its measured seconds; None if the causes are not known well enough."""
+def _read(known: KnownRun, irqs: Collection[str]) -> tuple[SeenCauses, float] | None:
+    """Return the causes of a run and its measured seconds; None if the causes are not known well enough. ``irqs``: the
+    names of the interrupts that the chapter's own load brought to this run."""
     if known.timeless:
         return None
     if known.report is not None:
-        seen, seconds = of_trace(known.report, known.run.noise, most=None), known.report.measured_ns / 1e9
+        seen, seconds = of_trace(known.report, known.run.noise, most=None, irqs=irqs), known.report.measured_ns / 1e9
     elif known.seen is not None and known.seen.source == "trace":
         seen, seconds = known.seen, known.run.duration_s
     else:

@@ -99,7 +99,7 @@ class ChapterDiagnosis:
         """Return the causes in a run; None if the run has a trace, and no report on it is stored. No report is computed
         here."""
         if not self._context.handle.has_trace(run.id):
-            return _marked(self._asked(of_counters(run, figure=self._figure)), run)
+            return _marked(self._of_counters(run), run)
         report = self._context.runs.known_causes(run)
         return None if report is None else _marked(self._of_trace(report, run), run)
 
@@ -114,11 +114,14 @@ class ChapterDiagnosis:
             else:
                 if isinstance(report, EvidenceReport):
                     return self._of_trace(report, run)
-        return self._asked(of_counters(run, why, self._figure))
+        return self._of_counters(run, why)
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
-        seen = of_trace(report, run.noise, self._figure)
+        seen = of_trace(report, run.noise, self._figure, irqs=self._chapter.interrupts_of_load(run.noise))
         return self._asked(dataclasses.replace(seen, threads=max(len(run.threads), 1)))
+
+    def _of_counters(self, run: Run, why: str = "") -> SeenCauses:
+        return self._asked(of_counters(run, why, self._figure, self._chapter.interrupts_of_load(run.noise)))
 
     def _asked(self, seen: SeenCauses) -> SeenCauses:
         return asked_causes(seen, self._chapter)

@@ -7,7 +7,7 @@ import dataclasses
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.course import Chapter, Company, StepName
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.session import ALONE
 from jitter_workshop.model.text import WORD, clean
@@ -30,7 +30,19 @@ class ChapterNoise:
         """Return the lesson's words on the noise during a run. Return "" if the run has no such noise, or the lesson
         has no words."""
         company = self._chapter.company
-        return company.shown if company is not None and request.noise == company.noise else ""
+        if company is None or request.noise != company.noise:
+            return ""
+        return f"{company.shown} ({_named(company)})" if company.shown and company.interrupts else company.shown
+
+    def on_page(self, step: StepName) -> str:
+        """Return a paragraph in Markdown for the lesson's page of a step; "" for none. At the step ``predict`` of a
+        chapter on interrupts it names the interrupt of the load on this host."""
+        company = self._chapter.company
+        alone = self._runs.progress.noise == ALONE
+        if step != "predict" or company is None or not company.interrupts or alone or not self._chapter.accompanied:
+            return ""
+        stays = ", and **it cannot be moved**" if company.movable is None else ""
+        return f"**On this host** the load's interrupt is {_named(company)}{stays}. Lists of causes mark it with `*`."
 
     def offer(self) -> str:
         """Return a question that offers to switch a noise on or off, or "". If the chapter has its own noise, the
@@ -104,3 +116,9 @@ class ChapterNoise:
         """Return the kind of noise that the learner can switch on or off."""
         company = self._chapter.company
         return company.noise if company is not None and self._chapter.accompanied else NOISE_KINDS[0]
+
+
+def _named(company: Company) -> str:
+    """Return a load's first interrupt in words, such as ``number 34, virtio4-input``."""
+    name = clean(company.interrupts[0], WORD)
+    return name if company.movable is None else f"number {company.movable}, {name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
@@ -88,7 +88,13 @@ _VECTORS = {
 # -- what was seen -----------------------------------------------------------------------------------------------------
 
 
-def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", most: int | None = MOST) -> SeenCauses:
+def of_trace(
+    report: EvidenceReport,
+    load: str | None = None,
+    figure: str = "",
+    most: int | None = MOST,
+    irqs: Collection[str] = (),
+) -> SeenCauses:
     """Return the causes in a run's trace, at most ``most`` of them (None: all).
 
     Causes that a learner would give one name are added up, such as all local timers, all moves or all page faults. An
@@ -98,11 +104,13 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
       marked as the chapter's own load.
     - ``figure``: the figure that the chapter's change moves, "" for none. A cause that this figure counts is always
       listed.
+    - ``irqs``: the names of the interrupts that this noise brings. They are marked as the chapter's own load, too.
     """
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     own = {cause.name for cause in report.causes if cause.kind == "task"} & MEASURED_THREADS
     own = own if len(own) > 1 else set()
+    of_load = {("task", load), *(("irq", clean(name, NAME)) for name in irqs)}
     for cause in report.causes:
         if cause.kind == "no_event" and cause.name in _GAPS:
             unknown += cause.total_ns
@@ -112,7 +120,7 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
                 name = words.MEASURED
             took.setdefault((kind, clean(name, NAME)), []).append(cause)
     found = [
-        dataclasses.replace(_merged(kind, name, causes), own_load=kind == "task" and name == load)
+        dataclasses.replace(_merged(kind, name, causes), own_load=(kind, name) in of_load)
         for (kind, name), causes in took.items()
     ]
     return _seen(
@@ -261,9 +269,9 @@ def _frequencies(report: EvidenceReport) -> Iterator[str]:
         yield f"The frequency that the kernel asked of CPU {seen.cpu} changed: {low:.2f} to {high:.2f} GHz."
 
 
-def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCauses:
+def of_counters(run: Run, why_no_trace: str = "", figure: str = "", irqs: Collection[str] = ()) -> SeenCauses:
     """Return the causes of a run without a trace, from its counters on the CPUs of its threads. ``why_no_trace``: the
-    reason why there is no trace, or "". ``figure``: as in :func:`of_trace`."""
+    reason why there is no trace, or "". ``figure``, ``irqs``: as in :func:`of_trace`."""
     cpus = {str(cpu) for cpu in used_cpus(run)}
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
     # Two threads may have waited at the same time: the longer wait is what was lost for certain.
@@ -282,7 +290,11 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
     for name, row in (run.softirqs or {}).items():
         found.append(cause_from_counters("softirq", name, _on(row, cpus)))
     stalled = round(run.stalls.stolen_ns_per_second * run.rated_s)
-    seen = [one for one in _apart(found) if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
+    seen = [
+        dataclasses.replace(one, own_load=one.own_load or (one.kind == "irq" and one.name in irqs))
+        for one in _apart(found)
+        if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)
+    ]
     timed = sum(one.total_ns or 0 for one in seen)
     return _seen(
         seen,

@@ -117,7 +117,8 @@ class ChapterWalk:
         """Return the Markdown page of a step, with the lesson's additions for this host's state; "" without a page."""
         page = self.chapter.pages.get(step, "")
         besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self.host.state]
-        return "\n\n".join(filter(None, [page, *besides]))
+        here = "" if self.host.rehearsed else self.noise.on_page(step)
+        return "\n\n".join(filter(None, [page, here, *besides]))
 
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet, such as "measure first"; "" if it can be entered."""

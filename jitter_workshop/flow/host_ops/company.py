@@ -22,22 +22,23 @@ ONLY_ROOT = (
 
 
 def with_company_of_host(chapter: Chapter, root: HostRoot, fixed: Collection[str] = ()) -> Chapter:
-    """Return the chapter with the load that fits this host. If the chapter names a second load, and no interrupt of the
-    first load can be moved but one of the second can, the second load replaces the first in all measurements.
-    ``fixed``: the kinds of noise whose interrupts the kernel is known not to move."""
-    company = chapter.company
-    other = company.if_fixed if company is not None else None
-    if company is None or other is None or other.noise in fixed:
+    """Return the chapter with the load that fits this host, and with the interrupts of this load. If the chapter names
+    a second load, and no interrupt of the first load can be moved but one of the second can, the second load replaces
+    the first in all measurements. ``fixed``: the kinds of noise whose interrupts the kernel is known not to move."""
+    company, other = chapter.company, None if chapter.company is None else chapter.company.if_fixed
+    if company is None or (other is None and not _on_interrupts(chapter)):
         return chapter
-    if company.noise not in fixed and movable_irq(root, company.noise):
-        return chapter
-    if not movable_irq(root, other.noise):
-        return chapter
-    measurements = tuple(
-        dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one
-        for one in chapter.measurements
-    )
-    return dataclasses.replace(chapter, company=other, measurements=measurements)
+    irqs, measurements = irqs_of_load(root, company.noise), chapter.measurements
+    movable = company.noise not in fixed and bool(irqs) and moves(root, irqs[0])
+    second = other is not None and other.noise not in fixed and movable_irq(root, other.noise) is not None
+    if not movable and other is not None and second:
+        measurements = tuple(
+            dataclasses.replace(one, noise=other.noise) if one.noise == company.noise else one for one in measurements
+        )
+        company, irqs, movable = other, irqs_of_load(root, other.noise), True
+    names = tuple(dict.fromkeys(irq.name for irq in irqs))
+    company = dataclasses.replace(company, interrupts=names, movable=irqs[0].number if movable else None)
+    return dataclasses.replace(chapter, company=company, measurements=measurements)
 
 
 def brings_an_interrupt(chapter: Chapter, root: HostRoot) -> bool:
@@ -45,8 +46,11 @@ def brings_an_interrupt(chapter: Chapter, root: HostRoot) -> bool:
     this interrupt arrive on the measured CPU, so it shows its effect even if other interrupts there cannot be moved.
     """
     company = with_company_of_host(chapter, root).company
-    moves = "irq-affinity" in chapter.tunables
-    return moves and company is not None and movable_irq(root, company.noise) is not None
+    return _on_interrupts(chapter) and company is not None and company.movable is not None
+
+
+def _on_interrupts(chapter: Chapter) -> bool:
+    return "irq-affinity" in chapter.tunables
 
 
 def barred_company(chapter: Chapter, root: HostRoot) -> str:
@@ -62,15 +66,26 @@ def barred_company(chapter: Chapter, root: HostRoot) -> str:
 def movable_irq(root: HostRoot, kind: str, *, unreadable: bool = False) -> Irq | None:
     """Return the interrupt of a noise of this kind that can be moved; the most frequent one since boot, if there are
     several. Return None if there is none. ``unreadable``: as in ``irqs_of_noise``."""
+    irqs = irqs_of_load(root, kind, unreadable=unreadable)
+    return irqs[0] if irqs and moves(root, irqs[0]) else None
+
+
+def irqs_of_load(root: HostRoot, kind: str, *, unreadable: bool = False) -> tuple[Irq, ...]:
+    """Return the interrupts of the device from which a noise of this kind reads. Those that can be moved come first,
+    and of these the most frequent one since boot. Return () if the noise reads from no device, or if the device's
+    interrupts are not known. ``unreadable``: as in ``irqs_of_noise``."""
     numbers = irqs_of_noise(root, kind, unreadable=unreadable)
     if not numbers:
-        return None
+        return ()
     table = read_interrupts(root)
-    found: list[tuple[int, Irq]] = []
+    found: list[tuple[bool, int, Irq]] = []
     for irq in read_irqs(root, numbers):
         row = table.get(str(irq.number))
-        if row is None or not irq.name or irq.name.endswith(_CONFIG) or irq.affinity is None:
-            continue
-        if not why_fixed(root, irq):
-            found.append((sum(row.per_cpu.values()), irq))
-    return max(found, key=lambda one: one[0])[1] if found else None
+        if row is not None and irq.name and not irq.name.endswith(_CONFIG) and irq.affinity is not None:
+            found.append((moves(root, irq), sum(row.per_cpu.values()), irq))
+    return tuple(irq for *_, irq in sorted(found, key=lambda one: one[:2], reverse=True))
+
+
+def moves(root: HostRoot, irq: Irq) -> bool:
+    """Return True if no reason is known why the kernel would not move an interrupt."""
+    return not why_fixed(root, irq)

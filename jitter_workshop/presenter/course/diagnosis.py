@@ -95,6 +95,12 @@ _ASKED = (
 """Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
 
 
+_STAYS = (
+    "The kernel places this interrupt itself, so no mask moves it. Move your thread to another CPU, or let the device "
+    "use fewer queues (a network card: ethtool -L)."
+)
+
+
 def diagnosis_question(seen: SeenCauses) -> str:
     """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
     with the reason."""
@@ -321,13 +327,23 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
         if chapter.changes == "nothing":
             return f"The chapter '{title}' treats this cause."
         return f"{acts_on(label, False)} The chapter '{title}' treats it."
+    if how == "bound" and most.name.startswith("kworker/") and (other := _on_work_items(chapter, course)):
+        return f"This worker is bound to its CPU. The chapter '{other}' shows how to find its work."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
         return "The cause is the hypervisor, the firmware or the memory. No setting of this kernel changes it."
+    if most.kind == "irq":
+        return _STAYS
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
         return asked
     return "No chapter of this course has a setting against this cause."
+
+
+def _on_work_items(chapter: Chapter, course: Course) -> str:
+    """Return the title of the chapter on work items; "" if there is none, or if it is ``chapter`` itself."""
+    found = next((one for one in course.chapters if "workqueue-mask" in one.tunables), chapter)
+    return "" if found.id == chapter.id else clean(found.title, ID)
 
 
 def judged_opening(found: Diagnosed, seen: SeenCauses) -> str:

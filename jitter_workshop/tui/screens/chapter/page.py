@@ -23,6 +23,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
+from jitter_workshop.presenter.course import next_step
 from jitter_workshop.presenter.runs.curves import newest_imported
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose
@@ -100,7 +101,7 @@ class ChapterPage:
 
     def lesson(self, width: int) -> Lines:
         """Return the page of the present step."""
-        return prose(self.walk.page(self.step), width, cpus=self.drawn)
+        return prose(next_step.page(self.walk, self.step, self.workshop.course), width, cpus=self.drawn)
 
     def tell_work(self, text: str, *, to: Literal["start", "plan"] | None = "start") -> None:
         """Show ``text`` above the keys, and scroll the figures.

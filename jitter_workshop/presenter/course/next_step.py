@@ -1,0 +1,49 @@
+"""Say what a learner can do about the longest stall that a chapter's change has left."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.suspects import suspect
+from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.model.course import Chapter, Course, StepName
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.presenter.course.diagnosis import means
+from jitter_workshop.stats.scale import nice_ns
+
+LEAST_NS = 100_000
+"""The shortest stall that asks for another step, in ns. Shorter ones are mostly ticks and interrupts."""
+_NO_SOURCE = ("no_event", "around")
+"""Kinds of causes that name nothing that a setting could act on."""
+
+
+def page(walk: ChapterWalk, step: StepName, course: Course) -> str:
+    """Return the lesson's page of a step in Markdown, with the next step for this host at its end; "" without a
+    page."""
+    text = walk.page(step)
+    return "\n\n".join(filter(None, (text, next_step(walk, step, course)))) if text else ""
+
+
+def next_step(walk: ChapterWalk, step: StepName, course: Course) -> str:
+    """Return a paragraph in Markdown on the longest stall of the run after the change: what took most of it, and where
+    the course treats this cause. Return "" at other steps than ``compare``, and if the run has no trace that is read
+    already."""
+    if step != "compare" or walk.host.rehearsed or walk.hunts or walk.chapter.changes == "nothing":
+        return ""
+    known = walk.runs.known("again")
+    if known is None or known.timeless or known.report is None:
+        return ""
+    return what_is_left(known.report, walk.chapter, course)
+
+
+def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course) -> str:
+    """Return the paragraph of :func:`next_step` for a run's trace. Return "" if no stall took at least LEAST_NS, or if
+    no named cause took at least half of the longest stall."""
+    worst = max(report.worst, key=lambda stall: stall.duration_ns, default=None)
+    if worst is None or worst.duration_ns < LEAST_NS or not worst.parts:
+        return ""
+    most = worst.parts[0]
+    if most.kind in _NO_SOURCE or 2 * most.ns < worst.duration_ns:
+        return ""
+    cause = suspect(most.kind, most.name, 1, most.ns)
+    named = cause.label.replace("`", "'")
+    took = f"the longest stall of the second run took {nice_ns(worst.duration_ns)}, most of it `{named}`"
+    return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"

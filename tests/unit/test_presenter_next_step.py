@@ -1,0 +1,53 @@
+"""Test the words on what a learner can do about the longest stall that a change has left."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part
+from jitter_workshop.presenter.course.next_step import LEAST_NS, what_is_left
+from tests.unit.test_flow_suspects import cause, report
+
+COURSE = load_course()
+
+
+def left(kind: str, name: str, ns: int = 4_040_000, whole: int = 4_040_000) -> EvidenceReport:
+    """Return the report on a run whose longest stall has this main cause."""
+    parts = (Part(kind, name, ns), *([Part("timer", "", whole - ns)] if whole > ns else []))
+    short = ExplainedStall(0, 5_000, 1, "sampler", 1, 0, (Part("timer", "", 5_000),))
+    worst = (short, ExplainedStall(9, whole, 1, "sampler", 1, 0, parts))
+    return dataclasses.replace(report(cause(kind, name, 1, ns)), worst=worst)
+
+
+def said(chapter: str, made: EvidenceReport) -> str:
+    found = COURSE.chapter(chapter)
+    assert found is not None
+    return what_is_left(made, found, COURSE)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "kind", "name", "ends"),
+    [
+        ("isolation", "workqueue", "gc_worker", "The chapter 'Workqueues and masks' treats it."),
+        ("isolation", "task", "kworker/u4:2", "The chapter 'Workqueues and masks' treats it."),
+        ("isolation", "task", "kworker/1:2", "The chapter 'Workqueues and masks' shows how to find its work."),
+        ("workqueues", "task", "kworker/1:2", "Find out why the thread has work."),
+        ("isolation", "irq", "eth0-rx-0", "The chapter 'Interrupts' treats it."),
+        ("interrupts", "irq", "nvme0q1", "use fewer queues (a network card: ethtool -L)."),
+    ],
+)
+def test_a_stall_that_is_left_names_its_cause_and_where_to_go(chapter: str, kind: str, name: str, ends: str) -> None:
+    told = said(chapter, left(kind, name))
+    assert told.startswith("**What is left:** the longest stall of the second run took 4.04 ms, most of it `")
+    assert name.partition(":")[0] in told
+    assert told.endswith(ends)
+
+
+def test_no_next_step_without_a_long_stall_that_has_a_named_cause() -> None:
+    assert said("isolation", left("no_event", "nothing")) == ""
+    assert said("isolation", left("workqueue", "gc_worker", LEAST_NS - 1, LEAST_NS - 1)) == ""
+    assert said("isolation", left("workqueue", "gc_worker", 1_000_000, 4_000_000)) == ""
+    assert said("isolation", dataclasses.replace(left("workqueue", "gc_worker"), worst=())) == ""
