@@ -170,15 +170,20 @@ def _aside(cells: float) -> float:
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
-    Every decade, or every second, third or sixth one, has a tick. The first of these distances is taken that is a whole
-    number of rows, so that equal factors have equal distances, and that gives at least _LEAST_TICKS ticks. Else it is
-    the first whole number of rows that gives two ticks. If there is none, it is the first that is at least one row.
+    Every decade has a tick if it has at least one row. So two charts of a chapter have the same steps, however many
+    rows each of them has. A decade of one and a half rows has its ticks one and two rows apart.
+
+    With less than a row for a decade, every second, third or sixth one has a tick. The first of these distances is
+    taken that is a whole number of rows, and that gives at least _LEAST_TICKS ticks. Else it is the first whole number
+    of rows that gives two ticks. If there is none, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
     beyond = _WITHIN / height
     wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
     decades = scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond)
     found = {n: _every(decades, n) for n in wide}
+    if wide[0] == 1:
+        return found[1]
     even = [n for n in wide if abs(n * height - round(n * height)) < 1e-6]
     for least in (_LEAST_TICKS, 2):
         for n in even:

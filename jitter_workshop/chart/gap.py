@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 
 from rich.style import Style
 
@@ -71,8 +73,15 @@ def put_gap(
     style = _style(gap, theme)
     _put_line(cells, [(row, column) for row in range(top, bottom + 1)], ("┬", "│", "┴"), style)
     near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
-    _put_label(frame, cells, gap, style, lambda size: [(r, at) for r in near for at in (column + 1, column - size)])
+    middle = ((top + bottom) // 2, column)
+    places = partial(_beside, near, column)
+    _put_label(frame, cells, gap, style, middle, places)
     return True
+
+
+def _beside(rows: Sequence[int], column: int, size: int) -> list[tuple[int, int]]:
+    """Return the places (row, first column) for a label of ``size`` characters on both sides of an upright line."""
+    return [(row, at) for row in rows for at in (column + 1, column - size)]
 
 
 def _put_line(
@@ -111,7 +120,7 @@ def _put_level(
         starts = [max(0, min(at, frame.columns - size)) for at in ((left + right - size) // 2, left - size, right + 1)]
         return [*level, *((r, at) for r in near for at in starts)]
 
-    _put_label(frame, cells, gap, style, places)
+    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places)
     return True
 
 
@@ -124,27 +133,44 @@ def _put_label(
     cells: list[list[Cell]],
     gap: Gap,
     style: Style,
+    middle: tuple[int, int],
     places: Callable[[int], Sequence[tuple[int, int]]],
 ) -> None:
-    """Write the label of a distance where it covers the fewest dots. If there is no room for it, write a shorter label,
-    or none. ``places``: returns the places for a label of so many characters, as (row, first column), the best
-    first."""
+    """Write the label of a distance where it covers no dot: beside the line, or else where the chart has room, as near
+    to the line as possible. Where there is no such place for it, write a shorter label. If that has none either, the
+    label stands beside the line and covers as few dots as possible. Where it has no room there, write none.
+
+    ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
+    so many characters, as (row, first column), the best first."""
     # The first and the last part say most: the figure, and how many times.
     short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"
+
+    # Faint lines of the grid may be covered; dots and marks of curves may not.
+    kept = [[0, *accumulate(cell[0] not in _MAY_COVER for cell in row)] for row in cells]
+
+    def covered(place: tuple[int, int], size: int) -> int:
+        row, start = place
+        return kept[row][start + size] - kept[row][start]
+
+    def away(place: tuple[int, int], size: int) -> int:
+        row, start = place
+        # A row is about twice as high as a column is wide.
+        return 2 * abs(row - middle[0]) + abs(start + size // 2 - middle[1])
+
+    found: list[tuple[int, str, int, int]] = []
     for label in (f" {gap.label} ", f" {short} "):
         size = len(label)
-        found = [(row, start) for row, start in places(size) if start >= 0 and start + size <= frame.columns]
-        if found:
-            break
-    else:
+        every = [(row, start) for row in range(frame.rows) for start in range(frame.columns - size + 1)]
+        beside = [place for place in places(size) if 0 <= place[1] <= frame.columns - size]
+        in_order = [*beside, *sorted(every, key=partial(away, size=size))]
+        free = next((place for place in in_order if not covered(place, size)), None)
+        if free is None and beside:
+            free = min(beside, key=partial(covered, size=size))
+        if free is not None:
+            found.append((covered(free, size), label, *free))
+    if not found:
         return
-
-    def covered(place: tuple[int, int]) -> int:
-        row, start = place
-        # Faint lines of the grid may be covered; dots and marks of curves may not.
-        return sum(cell[0] not in _MAY_COVER for cell in cells[row][start : start + size])
-
-    row, start = min(found, key=covered)
+    _, label, row, start = min(found, key=lambda one: one[0])
     for offset, character in enumerate(label):
         at = start + offset
         cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))

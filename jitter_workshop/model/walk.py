@@ -33,17 +33,17 @@ Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads"
 """
 
 CHANCE_WORDS: dict[Chance, str] = {
-    "moves": "shows here",
-    "good": "ok already",
+    "moves": "has effect",
+    "good": "is all set",
     "rights": "needs root",
-    "held": "cannot show",
-    "later": "not now",
+    "held": "cannot act",
+    "later": "must wait",
     "measures": "measures",
-    "reads": "to read",
-    "recording": "recording",
-    "not_here": "not here",
+    "reads": "explains",
+    "recording": "is recorded",
+    "not_here": "cannot run",
 }
-"""The words for a ``Chance``: one or two for each."""
+"""The words for a ``Chance``, which say what the chapter does on this host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,24 @@ async def test_home_tells_a_load_in_a_sentence_and_looks_again(size: tuple[int, 
         assert "Load 0.1 on 2 CPUs" in text_of(app)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_a_load_that_is_told_moves_no_row_of_the_path(size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(loads=(QUIET,)))
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        home = app.screen
+
+        def rows() -> list[str]:
+            path = home.query_one("#path-pane").region
+            return text_of(app).splitlines()[path.y : path.bottom]
+
+        before = rows()
+        await pilot.press("L")
+        await settled(pilot)
+        assert "Load 0.1 on 2 CPUs" in text_of(app)
+        assert rows() == before
+
+
 async def test_a_load_told_at_home_is_not_told_in_a_chapter() -> None:
     app = WorkshopApp(open_workshop(loads=(BUSY,)))
     async with app.run_test(size=(80, 24)) as pilot:

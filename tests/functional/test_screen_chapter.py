@@ -104,7 +104,7 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
         await settled(pilot)
         await pilot.press("n")
         screen = chapter_of(app)
-        assert screen.query_one(KeyBar).shown[0] == ("chapter.enter", "keep guess?")
+        assert screen.query_one(KeyBar).shown[0] == ("chapter.enter", "keep guess")
         await pilot.press("enter")
         assert "Enter again takes it as your guess" in text_of(app)
         assert screen.query_one(KeyBar).shown[0] == ("chapter.enter", "keep guess")
@@ -120,7 +120,7 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
         assert screen.walk.progress.hints == 1
 
 
-@pytest.mark.parametrize(("caveats", "cut"), [(0, 3), (2, 1), (3, 1)])
+@pytest.mark.parametrize(("caveats", "cut"), [(0, 5), (2, 3), (3, 2)])
 async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_no_caveat(
     caveats: int, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +139,35 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert screen.query_one("#chart", ChartView).size.height >= 9
         await pilot.press("t")
         assert "line 6 of the result" in text_of(app)
+
+
+async def test_a_table_names_the_key_back_to_the_chart_beside_enter_and_a_cut_line_the_key_to_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Compare, "result", lambda self, width: Result([Text(f"line {n}.") for n in range(9)]))
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        assert "read on  t all of it" in text_of(app)
+        await pilot.press("t")
+        await settled(pilot)
+        assert "t back to chart" in text_of(app)
+        assert "… (t: more)" not in text_of(app)
+
+
+async def test_the_sentences_below_a_chart_have_the_rows_that_a_short_result_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Compare, "result", lambda self, width: Result([]))
+    monkeypatch.setattr(Compare, "said", lambda self: ["A sentence that is told above the keys. " * 8])
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await go_on_to_compare(app, pilot)
+        shown = " ".join(text_of(app).split())
+        assert shown.count("A sentence that is told above the keys.") == 8
+        assert "(t: more)" not in shown
 
 
 async def test_each_chart_of_a_small_screen_has_ten_rows_however_much_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +287,7 @@ async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: 
 
 
 async def test_a_small_screen_cuts_a_result_behind_a_whole_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = [Text(" ".join(["changed"] * 9)[:78]) for _ in range(6)]
+    told = [Text(" ".join(["changed"] * 9)[:78]) for _ in range(8)]
     monkeypatch.setattr(Compare, "result", lambda self, width: Result(deepcopy(told)))
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -318,18 +347,18 @@ async def test_an_example_of_a_trace_keeps_its_rows_beside_the_causes(size: tupl
 
 
 async def test_a_small_screen_cuts_the_good_news_before_a_worsening(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = [Text(f"line {n} of the result") for n in range(6)]
-    result = Result(told, [Text("a caveat")], uncut=3)
+    told = [Text(f"line {n} of the result") for n in range(9)]
+    result = Result(told, [Text("a caveat")], uncut=5)
     monkeypatch.setattr(effect, "result_of_two_runs", lambda *_, **__: deepcopy(result))
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await go_on_to_compare(app, pilot)
         shown = text_of(app)
-        assert all(f"line {n} of the result " in shown for n in range(3))
-        assert "line 2 of the result …" not in shown
-        assert "line 3 of the result … (t: more)" in shown
-        assert "line 4 of" not in shown
+        assert all(f"line {n} of the result " in shown for n in range(5))
+        assert "line 4 of the result …" not in shown
+        assert "line 5 of the result … (t: more)" in shown
+        assert "line 6 of" not in shown
         assert "a caveat" in shown
 
 

@@ -56,7 +56,7 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert "task evil[red] [2J x" in text
         assert "\x1b" not in text
         assert "20 µs" not in text.partition("ONE OF THESE")[0].partition("WHO TOOK IT?")[2]
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it?")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
         await pilot.press("down")
         assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "name it")
         await pilot.press("enter")
@@ -146,7 +146,7 @@ async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest
         finally:
             gate.set()
         await settled(pilot)
-        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it?")
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "skip it")
         await pilot.press("enter", "enter")
         await settled(pilot)
         assert workshop.walk("baseline").current == "again"

@@ -59,7 +59,7 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert "Jitter Workshop" in text
         assert "nothing changed" in text
         assert WHAT_THIS_IS in text
-        assert text.count("shows here") == 2
+        assert text.count("has effect") == 2
         assert "NEXT  Why so slow?" in text
         assert any(line.rstrip().endswith("about 7 min") for line in text.splitlines())
         assert not app.screen.query_one(ChartView).region.area
@@ -117,7 +117,7 @@ async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.Monk
             await pilot.press("down")
         await settled(pilot)
         (row,) = [line for line in text_of(app).splitlines() if line.startswith(" ▸ Interrupts ")]
-        assert "cannot show" in row
+        assert "cannot act" in row
         assert reason in " ".join(text_of(app).split())
 
 
@@ -167,7 +167,7 @@ async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -
             assert after is not None
             assert entry.chapter_id == after.chapter_id != following.chapter_id
             (row,) = [line for line in text_of(app).splitlines() if line.startswith(f" ▸ {entry.title} ")]
-            assert "shows here" in row or "measures" in row
+            assert "has effect" in row or "measures" in row
         assert WHAT_THIS_IS not in text_of(app)
 
 
@@ -463,18 +463,30 @@ async def test_a_chapter_that_this_host_cannot_do_as_it_is_is_not_called_done() 
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_no_letter_of_the_page_behind_stands_beside_a_box(size: tuple[int, int]) -> None:
+    async with opened(open_workshop(), size) as (app, pilot):
+        await pilot.press("question_mark")
+        await settled(pilot)
+        box = app.screen.query_one(".frame").region
+        for line in text_of(app).splitlines()[box.y : box.bottom]:
+            beside = line[max(box.x - 2, 0) : box.x] + line[box.right : box.right + 2]
+            assert not beside.strip(), line
+        assert size[0] > 80 or box.width == 76
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
 async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_minutes(size: tuple[int, int]) -> None:
     workshop = open_workshop()
     async with opened(workshop, size) as (app, pilot):
-        rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (shows here|measures) ", line)]
+        rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (has effect|measures) ", line)]
         assert len(rows) >= 3
-        assert all(re.search(r"  \d min {2,3}[mcs]", row) for row in rows), "no hole between minutes and chance"
+        assert all(re.search(r"  \d min {2,3}[mch]", row) for row in rows), "no hole between minutes and chance"
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
-        assert about.startswith("measures: it changes nothing · 7 min · ")
+        assert about.startswith("measures: it changes nothing · ")
         assert workshop.path()[0].summary in about
         await pilot.press("g")
         await settled(pilot)
-        assert "shows here, measures, cannot show: What" in " ".join(text_of(app).split())
+        assert "has effect, measures, cannot act: What" in " ".join(text_of(app).split())
 
 
 async def test_marks_have_no_column_before_the_first_chapter_is_begun() -> None:
@@ -606,13 +618,13 @@ async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
         await settled(pilot)
         assert "NOT ON THIS HOST" not in text_of(app)
         (row,) = [line for line in text_of(app).splitlines() if " Pinning " in line]
-        assert "not now" in row
+        assert "must wait" in row
         while (entry := app.screen.query_one(PathList).entry) is not None and entry.chapter_id != "pinning":
             await pilot.press("down")
         await settled(pilot)
         flat = " ".join(text_of(app).split())
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
-        assert "not now: CPU 1 is isolated" in about
+        assert "must wait: CPU 1 is isolated" in about
         assert "m measure" not in flat
         assert "g words" in flat, "it has the room of the key that does nothing here"
 

@@ -462,7 +462,7 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
     app = at(live, "reading", "predict")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert offered(app)["chapter.enter"] == "no guess?"
+        assert offered(app)["chapter.enter"] == "no guess"
         await pilot.press(key)
         await settled(pilot)
         assert offered(app)["chapter.enter"] == "keep guess"

@@ -162,11 +162,12 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
-    assert subject_told(entry(summary="Look.", chance="moves")) == "shows here: its change shows · 3 min · Look."
-    assert subject_told(entry(summary="Look.", chance="reads")) == "to read · 3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="moves")) == "has effect · 3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="reads")) == "explains · 3 min · Look."
     held = entry(summary="Look.", chance="held", held="99 % came from one")
-    assert subject_told(held) == "cannot show: 99 % came from one · 3 min · Look."
+    assert subject_told(held) == "cannot act: 99 % came from one · 3 min · Look."
     assert subject_told(entry(summary="Look.", here=False)) == "3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="moves"), minutes=False) == "has effect · Look."
 
 
 def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
@@ -180,7 +181,7 @@ def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
     lines = plain(views.path_lines(path, "b", 80))
     assert "setting  curve  guess" in lines[0]
     assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗", "measures"]
-    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·", "shows", "here"]
+    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·", "has", "effect"]
     assert lines[3] == "NOT ON THIS HOST AS IT IS"
     assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
 

@@ -27,14 +27,14 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-CHANCE_HEADING = "its change"
-"""The title of the column that says what a chapter's change can show on this host."""
+CHANCE_HEADING = "here it"
+"""The title of the column that says what a chapter does on this host. With the words of a row it makes a sentence: here
+it has effect."""
 
 RESTORED = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and was restored or ended afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
-    "moves": "its change shows",
     "measures": "it changes nothing",
     "good": "nothing is left to change",
     "rights": "its change needs root's rights",
@@ -114,13 +114,13 @@ def row_told(entry: PathEntry) -> str:
     return ", ".join((first, middle, last))
 
 
-def subject_told(entry: PathEntry) -> str:
+def subject_told(entry: PathEntry, *, minutes: bool = True) -> str:
     """Return a line about the chapter under the cursor. The line says what the chapter can show on this host, how many
-    minutes it takes, and what it is about."""
+    minutes it takes, and what it is about. ``minutes``: False to leave out the minutes, which a row of the path has."""
     means = entry.held or _CHANCE_MEANS.get(entry.chance)
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
     first = [word] if entry.here else [ONLY_READ] if entry.only_read else []
-    return " · ".join([*first, f"{entry.minutes} min", entry.summary])
+    return " · ".join([*first, *([f"{entry.minutes} min"] if minutes else []), entry.summary])
 
 
 def reason_told(entry: PathEntry) -> str:

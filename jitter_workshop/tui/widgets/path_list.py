@@ -141,6 +141,11 @@ class PathList(Sheet):
             title = said if index is None and not said.startswith(" ") else title
         yield self._title(title, width, heads=True, chance=title == PATH_HEADINGS["here"])
 
+    def tells_minutes(self, width: int) -> bool:
+        """Return True if the row of the chapter under the cursor has its minutes, or its progress instead of them.
+        ``width``: that of the row."""
+        return self.entry is not None and self.entry.here and width >= _NARROW
+
     def for_glossary(self) -> str:
         """Return the text in which the glossary looks for terms. The titles of the chapters are left out."""
         return path_words(self._entries)

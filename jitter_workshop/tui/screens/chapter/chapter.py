@@ -65,14 +65,15 @@ _CHANGES_OR_RUNS = {
 _STILL_OPEN = "Your guess is still open{why}. Enter keeps a guess."
 _DOES_NOT_COUNT = ": this run does not count in the chapter"
 PRACTICE = "P opens a practice machine."
-_AROUND_CHART, _CHART_ROWS, _LEGEND_LINES = 6, 12, 4
+_AROUND_CHART, _CHART_ROWS, _LEGEND_LINES = 6, 10, 4
 """Rows of a small screen that belong to the title, the steps, the rules and the keys; the rows that its chart should
 have, with the axis; and the most lines of the chart's legend that get room of their own."""
-_LEAST_ABOVE_CHART, _MOST_ABOVE_CHART = 3, 4
+_LEAST_ABOVE_CHART, _MOST_ABOVE_CHART = 3, 6
 """The least and the largest number of lines of a step's result above its chart on a small screen. The table shows all
 lines."""
-_MOST_BELOW_CHART = 3
-"""The largest number of lines above the keys that a small screen shows below a chart. The table shows all lines."""
+_LEAST_BELOW_CHART = 3
+"""The number of lines above the keys that a small screen shows below a chart, even if the chart then has fewer rows
+than it should have. The table shows all lines."""
 _LEAST_TOLD = 2
 """The least number of lines of a step's result that are shown in addition to its caveats."""
 _LEAST_UNDER = 13
@@ -358,19 +359,28 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @property
     def _cuts(self) -> bool:
-        """Return True if this screen does not show all lines of the step's result now."""
+        """Return True if this screen does not show all lines of the step's result, or of its sentences, now."""
         if not self._may_cut:
             return False
-        result, guess = self._whole_result(self.size.width - 2)
-        return len(result.told) + len(result.caveats) + len(guess) > self._room_above_chart()
+        width = self.size.width - 2
+        said, below = len(self._all_said(width)), len(self.sheet("#say").lines(width))
+        return said > below or self._count_of_result(width) > self._room_above_chart()
+
+    def _count_of_result(self, width: int) -> int:
+        """Return the number of lines of the step's whole result, with those on the learner's guess."""
+        result, guess = self._whole_result(width)
+        return len(result.told) + len(result.caveats) + len(guess)
+
+    def _room_beside_chart(self, width: int) -> int:
+        """Return how many lines this small screen has room for above and below the chart and its legend."""
+        others = len(list(self._banner(width))) + len(self.sheet("#class-line").lines(width))
+        others += min(len(self.now.curves()) + len(self.now.drawing().marks), _LEGEND_LINES)
+        return self.size.height - _AROUND_CHART - _CHART_ROWS - others
 
     def _room_above_chart(self) -> int:
         """Return how many lines of the step's result this small screen has room for above the chart."""
         width = self.size.width - 2
-        others = len(list(self._banner(width))) + len(self.sheet("#class-line").lines(width))
-        others += len(self.sheet("#say").lines(width))
-        others += min(len(self.now.curves()) + len(self.now.drawing().marks), _LEGEND_LINES)
-        room = self.size.height - _AROUND_CHART - _CHART_ROWS - others
+        room = self._room_beside_chart(width) - len(self.sheet("#say").lines(width))
         return min(max(room, _LEAST_ABOVE_CHART), _MOST_ABOVE_CHART)
 
     def _leaves_figures(self) -> bool:
@@ -442,12 +452,20 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [" ".join([f"{chapter_view.NOTHING_MEASURED}.", *told])] if told else self.now.said_of_recording()
 
     def say_lines(self, width: int) -> Iterable[Text]:
+        lines = self._all_said(width)
+        # The lesson's page, which a narrow screen shows in the chart's place, scrolls: it leaves the sentences room.
+        if not self._may_cut or (self._page.view == "lesson" and not self.wide):
+            return self.in_sight(lines, width)
+        room = self._room_beside_chart(width) - self._count_of_result(width)
+        return _cut(lines, max(room, _LEAST_BELOW_CHART), width)
+
+    def _all_said(self, width: int) -> Lines:
+        """Return all lines with sentences above the keys, for which a small screen may have no room."""
         said = (
             wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
             for text in filter(None, self.sentences())
         )
-        lines = itertools.chain.from_iterable(said)
-        return _cut(list(lines), _MOST_BELOW_CHART, width) if self._may_cut else self.in_sight(lines, width)
+        return list(itertools.chain.from_iterable(said))
 
     def keys(self) -> Sequence[Shown]:
         running = self._page.run
@@ -464,13 +482,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
             enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
         hunt = step.hunt.keys(pressed.label)
-        shown: list[Shown] = [*step.hunt.first_keys(), *keys.before_enter, *enter, *hunt, *keys.first]
+        view = self._view_keys(step)
+        # A cut line names the key that shows the whole of it, and a table needs a way back: no other key hides it.
+        at_once = [key for key in view if key[0] == "chapter.table" and (self._page.table or self._cuts)]
+        shown: list[Shown] = [*step.hunt.first_keys(), *keys.before_enter, *enter, *at_once, *hunt, *keys.first]
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.restore", ""))
         if keys.again:
             shown.append(("chapter.again", "again"))
-        shown += [*self._view_keys(step), *keys.last]
+        shown += [*(key for key in view if key not in at_once), *keys.last]
         if not unread and self._more_below():
             shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
@@ -529,7 +550,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if layout.chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
             more = "all of it" if self._cuts else "table"
-            return [*lesson, ("chapter.table", "chart" if page.table else more)]
+            return [*lesson, ("chapter.table", "back to chart" if page.table else more)]
         if self.wide:
             other = self.query_one("#data" if reads else "#lesson", Pane)
             scrolls = "scroll figures" if reads else "scroll lesson"

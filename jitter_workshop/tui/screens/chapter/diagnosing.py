@@ -110,7 +110,7 @@ class Diagnose(Step):
 
     @property
     def enter_key(self) -> EnterKey:
-        named = "name it" if self.cursor >= 0 else words.SKIP if self._reminded else words.SKIP_ASKED
+        named = "name it" if self.cursor >= 0 else words.SKIP
         label = "choose a cause" if self.reading_first else named if self._open else self._going_on
         return EnterKey(label, acts=self._open, waits=self._waits)
 

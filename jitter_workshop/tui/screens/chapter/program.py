@@ -276,7 +276,7 @@ class CommandPage(Page, scope="command"):
         self._said = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="frame"):
+        with Vertical(classes="around"), Vertical(classes="frame"):
             yield Sheet(self.lines, id="page-sheet")
             # The cursor does not blink: blinking needs a timer.
             yield Input(self._now, placeholder="./server-test 1000", id="typed", classes="-on", compact=True)

@@ -654,8 +654,7 @@ class Predict(Step):
         if not self._open:
             return EnterKey(self._going_on)
         label = "keep guess" if self.page.marking or self.choice != _NO_CHOICE else "no guess"
-        # Until the learner has chosen, the first Enter only asks.
-        return EnterKey(label if self._chosen else f"{label}?", acts=True)
+        return EnterKey(label, acts=True)
 
     def pressed_enter(self) -> Work:
         task = self.walk.chapter.prediction

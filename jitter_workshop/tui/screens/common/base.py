@@ -354,7 +354,7 @@ class Page(ModalScreen[None], KeyedScreen):
     STEP = 3
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="frame"):
+        with Vertical(classes="around"), Vertical(classes="frame"):
             with Pane():
                 yield Sheet(self.lines, id="page-sheet")
             yield Sheet(self.key_lines, id="page-keys")

@@ -56,6 +56,8 @@ T = TypeVar("T")
 
 ABOUT_ROWS = {False: 3, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
+_ABOUT_HEIGHT = 4
+"""The height of that text on a narrow screen, with a blank row above it (#about in workshop.tcss)."""
 _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_BAR = 6
@@ -102,7 +104,6 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield Sheet(self._what_this_is, id="what")
         yield Sheet(self._host_line, id="host-line")
         yield NextCard(self._next_card, id="next")
-        yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
             with Vertical(id="home-left"):
                 yield PathPane(id="path-pane")
@@ -110,6 +111,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 with Pane(id="home-host"):
                     yield Sheet(self._host, id="home-host-sheet")
             yield ChartView(id="home-chart")
+        # Below the path: lines that come and go never move its rows.
+        yield Sheet(self._standing, id="standing")
         yield Sheet(self._notices, id="notices")
 
     def keys(self) -> Sequence[Shown]:
@@ -155,6 +158,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.show_title()
         self.sheet("#what").set_class(not is_new(self.workshop.path()), "-empty")
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
+        self.sheet("#about").styles.height = None if self.wide else _ABOUT_HEIGHT - self._taken
         self.sheet("#notices").set_class(not self.frame.notices, "-empty")
         super().redraw()
         self.call_after_refresh(self._fit_host)
@@ -203,6 +207,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
             line = Text.assemble((told, "text"), "  " if keys else "", keyed(keys) if keys else "", style="text")
             yield from wrap(line, width, "▸ ")[:_MOST_STANDING]
 
+    @property
+    def _taken(self) -> int:
+        """Return how many rows of the text on a chapter the lines on the host's changes take on a narrow screen."""
+        said = len(list(self._standing(self.size.width - 2)))
+        return 0 if self.wide else min(said, _ABOUT_HEIGHT - 1)
+
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
 
@@ -213,9 +223,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if entry is None:
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.context.recorded)
-        said = subject_told(entry) if told else reason_told(entry)
+        seen = self.query_one(PathList).tells_minutes(width)
+        said = subject_told(entry, minutes=not seen) if told else reason_told(entry)
         # Before a chapter is begun the rows have no signs.
-        rows, new = ABOUT_ROWS[self.wide], is_new(self.workshop.path())
+        rows, new = ABOUT_ROWS[self.wide] - self._taken, is_new(self.workshop.path())
+        if rows < 1:
+            return ()
         signs = "" if new else row_told(entry)
         # The row itself shows the minutes and the signs: a long subject has their room.
         forms = [(signs, said), *(((signs, entry.summary), ("", entry.summary)) if told and not entry.held else ())]

@@ -50,7 +50,7 @@ class CpuPicker(Page, scope="cpus"):
         return {role: cpu for role, cpu in cpus if cpu is not None}
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="frame"):
+        with Vertical(classes="around"), Vertical(classes="frame"):
             yield Sheet(self._head, id="cpus-head")
             with Pane(id="cpus-map"):
                 yield CpuMap(self._topology, id="map")
