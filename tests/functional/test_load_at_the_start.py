@@ -40,14 +40,14 @@ async def test_home_tells_a_load_in_a_sentence_and_looks_again(size: tuple[int, 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 async def test_a_load_that_is_told_moves_no_row_of_the_path(size: tuple[int, int]) -> None:
-    app = WorkshopApp(open_workshop(loads=(QUIET,)))
+    app = WorkshopApp(open_workshop(loads=(QUIET, QUIET)))
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         home = app.screen
 
         def rows() -> list[str]:
             path = home.query_one("#path-pane").region
-            return text_of(app).splitlines()[path.y : path.bottom]
+            return [line[path.x : path.right] for line in text_of(app).splitlines()[path.y : path.bottom]]
 
         before = rows()
         await pilot.press("L")
