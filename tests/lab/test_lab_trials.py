@@ -96,9 +96,10 @@ def test_the_interrupt_of_a_shared_folder_is_sent_to_the_hot_cpu_before_it_leave
 
 
 @pytest.mark.soak
-def test_interrupts_leave_the_hot_cpus_in_nine_rounds_of_ten(lab: Machine) -> None:
-    with lab.unchanged():
-        told = tried(lab, "interrupts", *SHORT, "--rounds", ROUNDS)
+def test_interrupts_leave_the_hot_cpus_in_nine_rounds_of_ten(lab_factory: Callable[..., Machine]) -> None:
+    machine = lab_factory(append=TRUSTED)
+    with machine.unchanged():
+        told = tried(machine, "interrupts", *SHORT, "--rounds", ROUNDS)
     assert told["shown"], told
 
 
