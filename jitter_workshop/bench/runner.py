@@ -295,7 +295,7 @@ class RunController:
             # Without a schedule both have as many messages until one was not sent, and then no wait is missing.
             missing = due is not None and due.histogram.total_count > main.histogram.total_count
             due_curve = due.curve("this run") if due is not None and (on_schedule or missing) else None
-            needed = due_curve is not None and not on_schedule and waits_are_needed(curve, due_curve)
+            waits = None if due is None or on_schedule else due_curve or curve
             now = Progress(
                 headline,
                 count,
@@ -304,7 +304,8 @@ class RunController:
                 left_s,
                 self.spec.threshold_ns,
                 due=due_curve if on_schedule else None,
-                with_waits=due_curve if needed else None,
+                with_waits=waits,
+                needs_waits=waits is not None and waits_are_needed(curve, waits),
                 rates=self.gathered.stalls().rates,
             )
             self.observer.block_done(now)

@@ -42,6 +42,8 @@ def outcome(
     seen: KnownRun | None,
     before: KnownRun | None = None,
     shows: Shows | None = None,
+    *,
+    with_waits: bool | None = None,
 ) -> GuessOutcome | None:
     """Return the judgement of a learner's guess.
 
@@ -52,6 +54,7 @@ def outcome(
     - ``before``: the run of the step ``measure``. ``seen`` is compared with it if ``task.by`` is ``falls``, ``factor``
       or ``ratio``.
     - ``shows``: the effect that the chapter names, with its figure.
+    - ``with_waits``: True if the latencies of ``seen`` are told with the waits; None if ``seen`` alone decides it.
     """
     if seen is not None and seen.timeless and not judged_by_counts(task, guess, shows):
         return GuessOutcome(_UNJUDGED, None, "", guess.value_ns, None)
@@ -61,7 +64,9 @@ def outcome(
         return _by_runs(task, guess, before or seen, seen, shows)
     if task.kind == "choice" and (seen is not None or task.slot is None):
         return _choice(task, guess)
-    return _mark(task, guess, seen) if seen is not None else None
+    if seen is None:
+        return None
+    return _mark(task, guess, seen, waits=told_with_waits([seen]) if with_waits is None else with_waits)
 
 
 _NOT_JUDGED = "Your guess is not judged: "
@@ -390,8 +395,8 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
-    waits, guessed = told_with_waits([seen]), guess.value_ns
+def _mark(task: GuessTask, guess: Guess, seen: KnownRun, *, waits: bool) -> GuessOutcome:
+    guessed = guess.value_ns
     run = view_with_waits(seen.run) if waits else seen.run
     percentile = task.percentile or "99.9"
     called = f"p{percentile}{WITH_WAITS if waits else ''}"

@@ -37,6 +37,8 @@ class PercentileCurve:
       mark.
     - ``known_to``: a percentile. Above it, only the last point of the curve is known. None if all points are known.
     - ``role``: None for a curve of no chapter.
+    - ``sent``: the number of messages that were sent, if the curve also has the waits for messages that were not sent,
+      so that ``count`` is larger; else None.
     """
 
     label: str
@@ -45,6 +47,7 @@ class PercentileCurve:
     origin: str = ""
     known_to: float | None = None
     role: CurveRole | None = None
+    sent: int | None = None
 
     @property
     def elsewhere(self) -> bool:

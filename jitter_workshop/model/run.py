@@ -461,8 +461,9 @@ class Progress:
     """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
     ``threshold_ns``: the shortest length of a stall. ``due``: the curve of latencies from the due time over all blocks
     so far; None if the messages have no schedule. ``with_waits``: the curve that also has the waits for messages that
-    were not sent; None if most of the planned messages were sent so far (``stats.omission``). ``rates``: the stalls of
-    all blocks so far, by their least length; () if they are not known."""
+    were not sent; None if it is not known, or if the messages have a schedule. ``needs_waits``: True if the blocks so
+    far need these waits (``stats.omission``). ``rates``: the stalls of all blocks so far, by their least length; () if
+    they are not known."""
 
     block: Block
     done: int
@@ -472,6 +473,7 @@ class Progress:
     threshold_ns: int
     due: PercentileCurve | None = None
     with_waits: PercentileCurve | None = None
+    needs_waits: bool = False
     rates: tuple[StallRate, ...] = ()
 
 

@@ -31,6 +31,8 @@ from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stop
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import count_effects
+from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.omission import WAITS_EXPLAINED
 from jitter_workshop.stats.scale import nice_ns
 
 Reply = Literal["not known", "done", "show again"]
@@ -242,7 +244,7 @@ class PlainMeasuredStep(PlainStep):
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter, the run is: {there}.{known}")
             if seen is not None:
-                talk.say("", *one_run.result_of_one_run(seen, talk.width, walk.runs.shows, self._asked))
+                talk.say("", *self._result(seen))
             self.page.tell_counted(step)
             self.page.tell_outcome_of(step)
             talk.say("")
@@ -287,7 +289,8 @@ class PlainMeasuredStep(PlainStep):
             talk.tell(ON_BATTERY)
         try:
             due = walk.runs.from_due_time
-            run = run_plainly(self.workshop, request, talk, from_due_time=due, asked=self._asked)
+            waits = walk.runs.with_waits
+            run = run_plainly(self.workshop, request, talk, from_due_time=due, asked=self._asked, with_waits=waits)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return
@@ -308,8 +311,9 @@ class PlainMeasuredStep(PlainStep):
         talk.table(curves)
         if (run := walk.runs.run_in(self.name)) is not None:
             key = "m" if walk.measuring.can_repeat(self.name) else ""
-            told = one_run.result_of_one_run(walk.runs.seen(run), talk.width, walk.runs.shows, self._asked, key)
-            talk.say("", *told)
+            talk.say("", *self._result(walk.runs.seen(run), key))
+            if walk.runs.explains_waits(self.name):
+                talk.tell(WAITS_EXPLAINED)
             if rates := chapter_view.gap_rates(walk, self.name, talk.width):
                 talk.say("", *rates)
             if walk.runs.unshown:
@@ -317,6 +321,11 @@ class PlainMeasuredStep(PlainStep):
         self.page.tell_outcome_of(self.name)
         self._tell_noise()
         talk.say("")
+
+    def _result(self, seen: KnownRun, key: str = "") -> Lines:
+        """Return the result of a run of this step. ``key``: the key that makes the run again; "" for none."""
+        runs, width = self.walk.runs, self.talk.width
+        return one_run.result_of_one_run(seen, width, runs.shows, self._asked, key, with_waits=runs.with_waits)
 
     @property
     def _asked(self) -> str | None:

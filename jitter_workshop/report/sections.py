@@ -112,6 +112,7 @@ from jitter_workshop.stats.comparison import amount, clock_told, measure_name
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
+from jitter_workshop.stats.omission import WAITS_EXPLAINED, WITH_WAITS
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 from jitter_workshop.stats.verdicts import span_told
@@ -395,7 +396,8 @@ def _curve(curve: PercentileCurve) -> Cells:
     marks = of_count(curve.count)
     values = (_few(curve_value_at(curve, float(p)), marks[p], LEGEND.get(marks[p], "")) for p in _CURVE_PERCENTILES)
     last = curve.points[-1].value_ns if curve.points else None
-    return ((name_span(curve.label, LABEL), *origin), *values, nice_ns(last), f"{curve.count:,}")
+    samples = f"{curve.count:,}" if curve.sent is None else f"{curve.count:,} ({curve.sent:,} sent)"
+    return ((name_span(curve.label, LABEL), *origin), *values, nice_ns(last), samples)
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
@@ -903,7 +905,9 @@ def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
             Column("time in stalls", number=True),
         )
         rows = tuple(_run(run, known) for run in runs)
-        yield Table("runs", f"{many(len(runs), 'run')}, oldest first. {FEW}", columns, rows, anchor="run", latest=True)
+        waited = any(one.with_waits is not None and one.with_waits.clock == WITH_WAITS.strip() for one in runs)
+        about = f"{many(len(runs), 'run')}, oldest first. {FEW}{f' {WAITS_EXPLAINED}' if waited else ''}"
+        yield Table("runs", about, columns, rows, anchor="run", latest=True)
     else:
         yield Paragraph("Nothing was measured.")
     if document.imports:

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Progress, Run
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.figures import (
     FIGURES,
@@ -32,6 +32,8 @@ BY_MESSAGE = frozenset(("faults", "write-calls"))
 """The ids of the figures that grow with the number of messages."""
 WITH_WAITS = " with the waits"
 """The words after the title of a latency that has the waits for a stopped thread."""
+WAITS_EXPLAINED = "With the waits: a message not sent in time counts from when it was due."
+"""The meaning of these words, for the first page that has them."""
 WITHOUT_WAITS = frozenset(LATENCIES)
 """The ids of the latencies that leave out the waits for a stopped thread."""
 JUDGED = "99.9"
@@ -117,6 +119,17 @@ def told_with_waits(runs: Sequence[KnownRun], *, wanted: bool = False) -> bool:
     """Return True if latencies of ``runs`` are told with the waits: one of them needs the waits, and all have them.
     ``wanted``: True if they are told beside a run that needs the waits."""
     return (wanted or any(map(needs_waits, runs))) and all(INTENDED in seen.run.histograms for seen in runs)
+
+
+def has_waits(now: Progress, *, wanted: bool = False) -> bool:
+    """Return True if an unfinished run is told with the waits: its blocks so far need them, and they are known.
+    ``wanted``: True if the run is told beside runs that have the waits."""
+    return (wanted or now.needs_waits) and now.with_waits is not None
+
+
+def curve_so_far(now: Progress, *, wanted: bool = False) -> PercentileCurve:
+    """Return the curve by which an unfinished run is told. ``wanted``: as in :func:`has_waits`."""
+    return now.with_waits if now.with_waits is not None and has_waits(now, wanted=wanted) else now.curve
 
 
 def compared_latency(one: Figure, before: KnownRun, after: KnownRun) -> Figure | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import threading
 from dataclasses import replace
 
 import pytest
@@ -15,17 +17,23 @@ from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.reporting.anonymizer import anonymize_report
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
+from jitter_workshop.model.course import StepName
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.session import Guess
 from jitter_workshop.presenter.course.chapter import comparison, explain_page
+from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.presenter.runs.one_run import result_of_one_run
 from jitter_workshop.report import markdown
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
+from jitter_workshop.stats.omission import WAITS_EXPLAINED, WITH_WAITS
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import opened, settled
+from tests.screens import opened, settled, text_of
 
 STOPPED = ([100] * 4_800 + [16_000_000] * 200, [100] * 5_000 + [169_000_000] * 5_000)
 """Transit of the 5,000 messages that were sent, and the latency of the 10,000 that were planned."""
@@ -123,6 +131,91 @@ async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
         assert [one.clock for one in app.screen.curves() if one.run is not None] == ["with the waits"]
 
 
+@pytest.mark.parametrize("stopped_first", [True, False])
+async def test_the_runs_of_a_chapter_have_one_clock_on_each_of_its_pages(
+    workshop: FakeWorkshop, *, stopped_first: bool
+) -> None:
+    """One run needs the waits, the other one does not; neither has two values of a percentile on its page."""
+    walk = workshop.walk("baseline")
+    walk.guess.predict(Guess(value_ns=1_000_000))
+    walk.record("measure", add(workshop, 1, STOPPED if stopped_first else QUIET, label="first"))
+    walk.record("again", add(workshop, 2, QUIET if stopped_first else STOPPED, label="second"))
+    values: dict[StepName, str] = {"measure": "169 ms", "again": "2.1 µs"}
+    if not stopped_first:
+        values = {"measure": "2.1 µs", "again": "169 ms"}
+    guess = walk.guess.outcome()
+    assert guess is not None
+    assert f"at p99.9 with the waits; the run measured ~{values['measure']}" in guess.text
+    for step, value in values.items():
+        walk.go(step)
+        app = WorkshopApp(workshop, "baseline")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            page = " ".join(text_of(app).split())
+            assert re.search(f"p99.9 with the waits is ~?{value}", page)
+            assert {one.clock for one in chapter(app)._page.curves() if one.run is not None} == {"with the waits"}
+            # The page of the first run that is told with the waits says what they are.
+            assert (WAITS_EXPLAINED in page) is (step == ("measure" if stopped_first else "again"))
+            await pilot.press("g")
+            assert "intended latency, with the waits:" in " ".join(text_of(app).split())
+
+
+def chapter(app: WorkshopApp) -> ChapterScreen:
+    assert isinstance(app.screen, ChapterScreen)
+    return app.screen
+
+
+def test_only_the_first_chapter_with_the_waits_explains_them(workshop: FakeWorkshop) -> None:
+    first, second, about = (workshop.walk(name) for name in ("baseline", "pinning", "coordinated-omission"))
+    second.record("measure", add(workshop, 2, STOPPED, label="free"))
+    assert second.runs.explains_waits("measure")
+    about.record("measure", add(workshop, 3, STOPPED, label="stopped", pacing="schedule"))
+    assert not about.runs.explains_waits("measure")
+    first.record("measure", add(workshop, 1, STOPPED, label="first", started_at="2025-01-01T00:00:00.000Z"))
+    assert first.runs.explains_waits("measure")
+    assert not second.runs.explains_waits("measure")
+
+
+def test_a_table_counts_the_messages_that_were_sent_and_the_values_with_the_waits(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("baseline")
+    walk.record("measure", add(workshop, 1, QUIET, label="first"))
+    assert curve_rows(walk.runs.curves()).rows[-1][1].split() == ["10,000"]
+    assert curve_rows(walk.runs.curves()).rows[-1][0] == "count"
+    walk.record("again", add(workshop, 2, STOPPED, label="second"))
+    *_, sent, waits = curve_rows(walk.runs.curves()).rows
+    assert [cell.strip() for cell in sent] == ["sent", "10,000", "5,000"]
+    assert [cell.strip() for cell in waits] == ["with the waits", "10,000", "10,000"]
+
+
+async def test_a_run_beside_one_with_the_waits_has_them_while_it_is_made() -> None:
+    workshop = open_workshop(course=builtin_course(), gate=threading.Event())
+    walk = workshop.walk("baseline")
+    walk.record("measure", add(workshop, 1, STOPPED, label="first"))
+    walk.go("again")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await asyncio.wait_for(asyncio.to_thread(workshop.reached_gate.wait), 10)
+        await pilot.pause()
+        screen = chapter(app)
+        running = screen._page.run
+        assert running is not None
+        assert running.progress is not None
+        curve = running.progress.curve
+        points = tuple(replace(point, value_ns=268_000_000) for point in curve.points)
+        running.progress = replace(running.progress, with_waits=replace(curve, points=points))
+        screen._runs._block_drawn()
+        await pilot.pause()
+        live = screen._page.curves()[-1]
+        assert (live.key, live.clock) == ("live", "with the waits")
+        assert live.label.endswith(", with the waits")
+        assert "p99.9 with the waits so far: 268 ms" in text_of(app)
+        assert workshop.gate is not None
+        workshop.gate.set()
+        await settled(pilot)
+
+
 def test_the_table_of_many_hosts_has_the_latencies_of_the_comparison(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("baseline")
     walk.record("measure", add(workshop, 1, STOPPED, label="first"))
@@ -169,7 +262,11 @@ def test_the_verb_and_the_report_have_the_same_figure(
     assert second_run.with_waits is None
     # A heat map has transit.
     page = markdown.markdown_text(document, {}).splitlines()
-    (row,) = [line for line in page if "(with the waits)" in line and "169 ms" in line]
+    listed = [line for line in page if "mine, with the waits" in line and "|" in line]
+    assert all("10,000 (5,000 sent)" in line for line in listed)
+    assert listed
+    assert sum(WAITS_EXPLAINED in line for line in page) == 1
+    (row,) = [line for line in page if f"({WITH_WAITS.strip()})" in line and "169 ms" in line]
     assert " 16 ms" not in row
     hidden = anonymize_report(document)
     assert {curve.label for chart in hidden.overlays for curve in chart.curves if not curve.origin} == {

@@ -235,6 +235,22 @@ def test_a_figure_so_far_from_the_due_time_is_of_its_own_curve() -> None:
     assert run_progress_lines(now, "", False, 78)[1].plain.startswith("block, transit: p99.9 ")
 
 
+def test_a_figure_so_far_has_the_waits_if_it_or_a_run_beside_it_needs_them() -> None:
+    points = CurvePoint(0.0, 100, True), CurvePoint(99.9, 9_000, True), CurvePoint(100.0, 9_000, False)
+    late = tuple(dataclasses.replace(point, value_ns=50_000_000) for point in points)
+    sent, waits = PercentileCurve("", points, 11_000), PercentileCurve("", late, 12_000)
+    calm = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 40, 80, sent, 5, 10_000, with_waits=waits)
+    for now, beside, told, value in (
+        (calm, False, "p99.9", "9 µs"),
+        (calm, True, "p99.9 with the waits", "50 ms"),
+        (dataclasses.replace(calm, needs_waits=True), False, "p99.9 with the waits", "50 ms"),
+        (dataclasses.replace(calm, with_waits=None), True, "p99.9", "9 µs"),
+    ):
+        (line,) = unfinished_line(now, "ring", "99.9", 78, with_waits=beside)
+        assert line.plain == f"{told} so far: {value}, from 40 of 80 blocks"
+        assert headline_so_far(now, "ring", "99.9", with_waits=beside) == (value, "accent")
+
+
 @pytest.mark.parametrize(("done", "samples", "firm"), [(40, 11_000, True), (39, 11_000, False), (80, 9_900, False)])
 def test_a_figure_so_far_is_dim_until_it_has_its_samples_and_half_of_the_run(
     done: int, samples: int, firm: bool

@@ -14,6 +14,7 @@ from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.flow.measuring.curves import with_role
 from jitter_workshop.flow.measuring.known_reason import known_reason
@@ -23,7 +24,6 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.model.walk import GuessOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved
-from jitter_workshop.stats.omission import told_with_waits
 
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 WITHOUT_CHANGE = (
@@ -125,7 +125,7 @@ class ChapterGuess:
         first = self._runs.run_in("measure")
         before = None if first is None else self._runs.seen(first)
         seen = None if run is None else self._runs.seen(run)
-        found = outcome(task, guess, seen, before, self._chapter.shows)
+        found = outcome(task, guess, seen, before, self._chapter.shows, with_waits=self._runs.with_waits)
         if found is not None and task.by in _BY_BOTH and self._cannot_be_compared(before, seen):
             return GuessOutcome(NOT_COMPARABLE, None, "", guess.value_ns, None)
         if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
@@ -205,15 +205,15 @@ class ChapterGuess:
 
     def last_curve(self) -> RunCurve | None:
         """Return the learner's newest curve for the workload of the guess; None if there is none. The run may be
-        from any chapter, but never one with a hidden noise. If it needs the waits, the curve has them, as the run that
-        decides the guess."""
+        from any chapter, but never one with a hidden noise. The curve has the waits if the result of its run has
+        them."""
         task = self._chapter.prediction
         workload = self._measuring.workload(task.slot) if task is not None else ""
         alike = [
             r for r in self._context.runs.every() if r.workload == workload and r.complete and HUNTED not in r.notes
         ]
-        waits = told_with_waits([KnownRun(run) for run in alike[-1:]])
-        shown = self._context.runs.curve(alike[-1], with_waits=waits) if alike else None
+        waits = runs_with_waits(alike[-1:], self._context.runs.every(), self._context.session, None)
+        shown = self._context.runs.curve(alike[-1], with_waits=bool(waits)) if alike else None
         if shown is None:
             return None
         label = f"your last: {shown.label}"

@@ -17,7 +17,8 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
-from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.session_context import SessionContext, key_of
+from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, TRANSIT, label_with_quantity, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
 from jitter_workshop.model.run import Run
@@ -108,6 +109,32 @@ class ChapterRuns:
         """Return the runs of ``measure`` and ``again``; None if one is missing."""
         first, second = (self._context.runs.run(runs.get(slot, "")) for slot in SLOTS)
         return None if first is None or second is None else (first, second)
+
+    @property
+    def with_waits(self) -> bool:
+        """Return True if the latencies of this chapter's runs are told with the waits. One rule decides it for all that
+        the chapter shows of them, such as results, curves and the guess (``stats.omission.told_with_waits``)."""
+        known = (self.known(slot) for slot in (*SLOTS, TREATED))
+        return told_with_waits([seen for seen in known if seen is not None])
+
+    def explains_waits(self, slot: str) -> bool:
+        """Return True if the page of a slot is to explain the waits: its run is the first one that is told with them,
+        in this chapter and in those that were measured before. A chapter about the waits explains them itself."""
+        made = {one: run for one in (*SLOTS, TREATED) if (run := self.run_in(one)) is not None}
+        first = next((one for one, run in made.items() if told_with_waits([KnownRun(run)])), None)
+        if slot != first or not self.with_waits or self.by_several_clocks or self.from_due_time:
+            return False
+        session, own = self._context.session, key_of(self._context.course_id, self._chapter.id)
+        others = {
+            ident
+            for key, progress in session.chapters.items()
+            for slots in (progress.runs, progress.other_runs)
+            for ident in slots.values()
+            if key != own
+        }
+        every, since = self._context.runs.every(), min(run.started_at for run in made.values())
+        earlier = [run for run in every if run.id in others and run.started_at < since]
+        return not runs_with_waits(earlier, every, session, None)
 
     def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
         """Return the run before the change and the run after it, with their figures. Return None if a run is missing,

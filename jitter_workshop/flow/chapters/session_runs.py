@@ -74,7 +74,8 @@ class SessionRuns:
             return RunCurve(key=run.id, label=label, curve=self._curves[key], run=run)
         clock = clock_with_waits(run)
         label = f"{label}, {clock}"
-        curve = dataclasses.replace(self._curves[key], label=label)
+        curve, sent = self._curves[key], run.main_summary.count if run.main_summary is not None else 0
+        curve = dataclasses.replace(curve, label=label, sent=sent if 0 < sent < curve.count else None)
         return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run), clock=clock)
 
     def _curve(self, run: Run, name: str) -> PercentileCurve | None:

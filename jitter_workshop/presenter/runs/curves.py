@@ -11,6 +11,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import nice_ns
 
 UNKNOWN = "–"
@@ -18,9 +19,10 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count. Each row has a
-    name and one cell per curve. ``legend``: the meanings of the marks in the cells. ``beside``: blanks to add to a
-    column's head, because the figures below it may end with a mark. It is "" if no figure has a mark.
+    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count. If a curve has
+    more values than messages were sent, rows of both replace the count. Each row has a name and one cell per curve.
+    ``legend``: the meanings of the marks in the cells. ``beside``: blanks to add to a column's head, because the
+    figures below it may end with a mark. It is "" if no figure has a mark.
     """
 
     rows: list[list[str]]
@@ -41,7 +43,7 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
         rows.append((f"p{percentile}", values, marks))
     none = [""] * len(curves)
     rows.append(("max", [nice_ns(shown_value_at(curve, "100")) for curve in curves], none))
-    rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
+    rows += [(name, cells, none) for name, cells in _counts(curves)]
     legend = sample_size.explain_marks(mark for _, _, marks in rows for mark in marks)
     beside = f"{between} " if legend else ""
     told = [[name, *(sample_size.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
@@ -50,6 +52,18 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
         if any(curve.curve.known_to is not None for curve in curves):
             legend.append("   or beyond the other tool's histogram")
     return CurveRows(told, legend, beside)
+
+
+def _counts(curves: Sequence[RunCurve]) -> list[tuple[str, list[str]]]:
+    """Return the row with the number of values of each curve. If a curve with the waits has more values than messages
+    were sent, return two rows: the messages that were sent, and the values with the waits."""
+    drawn = [one.curve for one in curves]
+    values = [f"{curve.count:,}" for curve in drawn]
+    if all(curve.sent is None for curve in drawn):
+        return [("count", values)]
+    sent = [f"{curve.count if curve.sent is None else curve.sent:,}" for curve in drawn]
+    waits = [value if one.clock else "" for value, one in zip(values, curves, strict=True)]
+    return [("sent", sent), (WITH_WAITS.strip(), waits)]
 
 
 def shown_value_at(shown: RunCurve, percentile: str) -> int | None:

@@ -135,15 +135,15 @@ def large_figure(
     runs: Sequence[KnownRun] = (),
     *,
     from_due_time: bool = False,
+    with_waits: bool | None = None,
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the figure that judges the run, with the waits if the run needs them. A question mark follows if these
-    waits are not known.
+    value of the figure that judges the run. A question mark follows if the run needs the waits and is told without.
     For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
     due time, it is the factor between the two clocks of the first run. A factor of latency, or of the stalls that judge
     the runs, is not shown if chance, other tasks or such a run may explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
-    due time."""
+    due time. ``with_waits``: as in ``presenter.runs.one_run.judged_value``."""
     if isinstance(found, Effects):
         loud = loudest(found, runs)
         if loud is None or loud.at_least or loud.factor < MOVED:
@@ -157,7 +157,9 @@ def large_figure(
         large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
-    judged = judged_value(found, asked, from_due_time=from_due_time) if found is not None else None
+    if found is None:
+        return "", ""
+    judged = judged_value(found, asked, from_due_time=from_due_time, with_waits=with_waits)
     if judged is None:
         return "", ""
     told = judged.told.replace(A_SECOND, SHORT_A_SECOND)

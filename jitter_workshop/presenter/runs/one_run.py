@@ -25,7 +25,16 @@ from jitter_workshop.stats.figures import (
     least_length_ns,
     titled,
 )
-from jitter_workshop.stats.omission import WITH_WAITS, WITHOUT_WAITS, needs_waits, view_with_waits, with_waits
+from jitter_workshop.stats.omission import (
+    WITH_WAITS,
+    WITHOUT_WAITS,
+    curve_so_far,
+    has_waits,
+    needs_waits,
+    told_with_waits,
+    view_with_waits,
+)
+from jitter_workshop.stats.omission import with_waits as figure_with_waits
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns
 
@@ -41,19 +50,26 @@ def origin_of(seen: KnownRun) -> str:
 
 
 def result_of_one_run(
-    seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None, key: str = ""
+    seen: KnownRun,
+    width: int,
+    shows: Shows | None = None,
+    asked: str | None = None,
+    key: str = "",
+    *,
+    with_waits: bool | None = None,
 ) -> Lines:
     """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
     emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
     time that the run's own threads took from each other, if this is its largest cause, and the other tasks that
     disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
-    planned messages has the percentile with the waits, and a warning (``presenter.runs.omission``); the warning comes
-    first if the waits are not known. ``asked``: the percentile by which the chapter judges; it replaces the usual one.
-    A chapter that judges by the due time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the
-    key that makes the run again, for the warning; "" for none.
+    planned messages has a warning (``presenter.runs.omission``), which comes first if the percentile lacks the waits.
+    ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
+    time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the key that makes the run again, for
+    the warning; "" for none. ``with_waits``: as in :func:`judged_value`.
     """
     due, origin = by_due_time(shows), origin_of(seen)
-    judged, warning = judged_value(seen, asked, from_due_time=due), few_sent((seen,), valued=False, key=key)
+    judged = judged_value(seen, asked, from_due_time=due, with_waits=with_waits)
+    warning = few_sent((seen,), valued=False, key=key)
     tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
     if judged is not None:
@@ -93,9 +109,9 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
 @dataclasses.dataclass(frozen=True)
 class JudgedValue:
     """Hold the value by which one run is judged. ``figure``: its figure. ``told``: the value with its unit; it begins
-    with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and does not have them, so that
-    the value is too small. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of
-    stalls if the run has none."""
+    with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and is told without them: the
+    value is too small. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of stalls
+    if the run has none."""
 
     figure: Figure
     told: str
@@ -109,9 +125,12 @@ class JudgedValue:
         return self.figure.unit == "a second"
 
 
-def judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> JudgedValue | None:
-    """Return the value by which a run is judged, with the waits if the run needs them; None if the run has no such
-    value. ``asked``, ``from_due_time``: as in :func:`_tail`."""
+def judged_value(
+    seen: KnownRun, asked: str | None, *, from_due_time: bool, with_waits: bool | None = None
+) -> JudgedValue | None:
+    """Return the value by which a run is judged; None if the run has no such value. ``with_waits``: True if its
+    latencies are told with the waits, as those of its chapter (``flow.chapters.runs``); None for a run that is told
+    alone, so that it has the waits if it needs them. ``asked``, ``from_due_time``: as in :func:`_tail`."""
     tail = _tail(seen, asked, from_due_time=from_due_time)
     if tail is None:
         return None
@@ -120,11 +139,12 @@ def judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> J
         return JudgedValue(tail, tail.with_unit(rate), few=rate * seen.run.rated_s < LEAST_EVENTS, seen=rate > 0)
     told = _marked(tail, seen)
     few = told.startswith(FEW_STALLS)
-    if tail.id not in WITHOUT_WAITS or not needs_waits(seen):
+    if tail.id not in WITHOUT_WAITS:
         return JudgedValue(tail, told, few=few)
-    waits = with_waits(tail)
-    if (value := waits.of(seen)) is None:
-        return JudgedValue(tail, told, known=False, few=few)
+    waits = figure_with_waits(tail)
+    told_with = told_with_waits([seen]) if with_waits is None else with_waits
+    if not told_with or (value := waits.of(seen)) is None:
+        return JudgedValue(tail, told, known=not needs_waits(seen), few=few)
     few = marks_of_run(view_with_waits(seen.run)).get(tail.id) == FEW_STALLS
     return JudgedValue(waits, f"{FEW_STALLS if few else ''}{waits.with_unit(value)}", few=few)
 
@@ -141,18 +161,18 @@ def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure |
 
 
 def headline_so_far(
-    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False
+    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False, with_waits: bool = False
 ) -> tuple[str, str]:
     """Return the value so far of the figure that judges the run, and its colour role. The role is ``dim`` until
     the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
-    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``: True if the chapter judges by
-    latency from the due time.
+    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``, ``with_waits``: as in
+    :func:`value_so_far`.
     """
     emulated = now is not None and now.curve.origin == EMULATED
     if (rate := rate_so_far(now, workload, asked)) is not None:
         return ("", "") if emulated else (rate.short, "accent" if rate.firm else "dim")
     tail, _ = _judging(workload, asked, from_due_time=from_due_time)
-    value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time)
+    value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time, with_waits=with_waits)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
 
 
@@ -188,11 +208,11 @@ def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[
     return (DUE_TAIL, FIGURES[P99_FROM_DUE_TIME].title) if from_due_time else (tail, f"p{tail}")
 
 
-def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool) -> float | None:
+def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool, with_waits: bool = False) -> float | None:
     """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
     before the first block has ended. ``from_due_time``: True for latency from the due time. False for transit, with the
-    waits if the run has sent few of its planned messages so far."""
-    curve = None if now is None else now.due if from_due_time else now.with_waits or now.curve
+    waits if the run needs them so far. ``with_waits``: True if the other runs of its chapter have the waits."""
+    curve = None if now is None else now.due if from_due_time else curve_so_far(now, wanted=with_waits)
     return curve_value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
 
 
@@ -212,11 +232,12 @@ def unfinished_line(
     *,
     waits: bool = False,
     from_due_time: bool = False,
+    with_waits: bool = False,
 ) -> Lines:
     """Return a line on an unfinished run: the value so far of the figure that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run has not begun because it waits for other users of the host. ``from_due_time``: True if the chapter
-    judges by latency from the due time.
+    True if the run has not begun because it waits for other users of the host. ``from_due_time``, ``with_waits``: as
+    in :func:`value_so_far`.
     """
     tail, name = _judging(workload, asked, from_due_time=from_due_time)
     if least_length_ns(judge := judged_by(workload, asked)) is not None:
@@ -228,8 +249,9 @@ def unfinished_line(
         told, firm = rate.told, rate.firm
     else:
         _, name = _judging(workload, asked, from_due_time=from_due_time)
-        name += WITH_WAITS if now.with_waits is not None and not from_due_time else ""
-        told, firm = nice_ns(value_so_far(now, tail, from_due_time=from_due_time)), _firm(now, tail)
+        name += WITH_WAITS if not from_due_time and has_waits(now, wanted=with_waits) else ""
+        value = value_so_far(now, tail, from_due_time=from_due_time, with_waits=with_waits)
+        told, firm = nice_ns(value), _firm(now, tail)
     lead = lead_of_origin(clean(now.curve.origin, WORD))
     line = Text.assemble(lead, (f"{name} so far: {told}", "bold accent" if firm else "text"))
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)

@@ -85,6 +85,10 @@ class ChartView(Widget):
         self.named = named
         self.refresh()
 
+    def for_glossary(self) -> str:
+        """Return the names of the drawn curves, whose terms the glossary explains."""
+        return "\n".join(shown.label for shown in self.curves)
+
     def render(self) -> Text:
         width, height = self.content_size
         app = cast(PaintedApp, self.app)

@@ -29,6 +29,7 @@ from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.figures import FROM_DUE_TIME
+from jitter_workshop.stats.omission import WITH_WAITS, curve_so_far, has_waits
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -150,6 +151,13 @@ class ChapterPage:
         """Return the percentile by which the chapter judges its runs; None for the workload's usual figure."""
         return self.walk.chapter.judged_percentile
 
+    @property
+    def with_waits(self) -> bool:
+        """Return True if the latencies of the chapter's runs are told with the waits, because one of its runs needs
+        them, or the run that is being made does so far."""
+        now = self.run.progress if self.run is not None else None
+        return self.walk.runs.with_waits or (now is not None and has_waits(now))
+
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
@@ -171,22 +179,34 @@ class ChapterPage:
         of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and imports else ()
-        now = self.run.progress if self.run is not None else None
-        # A chart has latencies of one kind only.
-        own = self.walk.runs.curves(with_waits=now is not None and now.with_waits is not None)
+        own = self.walk.runs.curves(with_waits=self.with_waits)
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
         curves = [*published, *imported, *([earlier] if earlier is not None else []), *own]
-        if self.run is not None and now is not None:
-            label = self.run.request.label or "this run"
-            role = ROLES_OF_SLOTS.get(self.run.slot or "")
-            drawn = now.curve if several else now.with_waits or now.curve
-            live = with_role(RunCurve("live", label, dataclasses.replace(drawn, label=label), None), role)
-            curves.append(label_with_quantity(live, TRANSIT) if several else live)
-            if several and role == "before" and now.due is not None:
-                due = with_role(RunCurve("live-due", label, now.due, None), "due")
-                curves.append(label_with_quantity(due, FROM_DUE_TIME))
-        return curves
+        return [*curves, *self._live()]
+
+    def _live(self) -> list[RunCurve]:
+        """Return the curves of the run that is being made, named as they will be after its end; [] before the first
+        block has ended."""
+        now = self.run.progress if self.run is not None else None
+        if self.run is None or now is None:
+            return []
+        label, role = self.run.request.label or "this run", ROLES_OF_SLOTS.get(self.run.slot or "")
+        if not self.walk.runs.by_several_clocks:
+            drawn, clock = curve_so_far(now, wanted=self.with_waits), ""
+            if has_waits(now, wanted=self.with_waits):
+                clock = WITH_WAITS.strip()
+                label = f"{label}, {clock}"
+            sent = now.curve.count if now.curve.count < drawn.count else None
+            live = dataclasses.replace(drawn, label=label, sent=sent)
+            return [with_role(RunCurve("live", label, live, None, clock), role)]
+        transit = label_with_quantity(with_role(RunCurve("live", label, now.curve, None), role), TRANSIT)
+        if now.due is None:
+            return [transit]
+        # Of a later run only the latency from the due time is compared.
+        due = with_role(RunCurve("live-due", label, now.due, None), "due" if role == "before" else role)
+        due = label_with_quantity(due, FROM_DUE_TIME)
+        return [transit, due] if role == "before" else [due]
 
     def own_curves(self) -> list[RunCurve]:
         """Return the learner's curves that this chapter can show now: those of its runs, or before them the learner's

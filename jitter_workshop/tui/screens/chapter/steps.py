@@ -61,6 +61,7 @@ from jitter_workshop.stats.effect import (
     unlike,
 )
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
+from jitter_workshop.stats.omission import WAITS_EXPLAINED
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
@@ -795,12 +796,21 @@ class Measure(Step):
             waits = bool(running.waiting)
             now, workload, due = running.progress, running.request.workload, self.walk.runs.from_due_time
             return Result(
-                one_run.unfinished_line(now, workload, self.page.asked, width, waits=waits, from_due_time=due)
+                one_run.unfinished_line(
+                    now,
+                    workload,
+                    self.page.asked,
+                    width,
+                    waits=waits,
+                    from_due_time=due,
+                    with_waits=self.page.with_waits,
+                )
             )
         if seen is None:
             return Result([])
         key = "m" if self._sent_few else ""
-        told = one_run.result_of_one_run(seen, width, self.walk.runs.shows, self.page.asked, key)
+        shows, waits = self.walk.runs.shows, self.page.with_waits
+        told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, with_waits=waits)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
@@ -812,17 +822,23 @@ class Measure(Step):
         return Drawing(self._kept_mark, bright=found[-1] if found else NEWEST)
 
     def headline(self) -> tuple[str, str]:
-        running, due = self.page.run, self.walk.runs.from_due_time
+        running, due, waits = self.page.run, self.walk.runs.from_due_time, self.page.with_waits
         if running is None:
-            return effect.large_figure(self.walk.runs.known(self.name), self.page.asked, from_due_time=due)
-        workload = running.request.workload
-        return one_run.headline_so_far(running.progress, workload, self.page.asked, from_due_time=due)
+            seen = self.walk.runs.known(self.name)
+            return effect.large_figure(seen, self.page.asked, from_due_time=due, with_waits=waits)
+        now, workload = running.progress, running.request.workload
+        return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due, with_waits=waits)
 
     def said(self) -> list[str]:
         if self.walk.runs.run_in(self.name) is None:
             return []
         offer = self.walk.noise.offer()
-        return [f"{offer} Press w."] if offer else []
+        return [*self._words_explained, *([f"{offer} Press w."] if offer else [])]
+
+    @property
+    def _words_explained(self) -> list[str]:
+        """Return a sentence on words of the result that no page before has explained; [] if there are none."""
+        return [WAITS_EXPLAINED] if self.walk.runs.explains_waits(self.name) else []
 
     @property
     def to_read_first(self) -> Sequence[str]:
@@ -877,7 +893,8 @@ class Again(Measure):
     in_hunt = HuntRole(hides=True)
 
     def said(self) -> list[str]:
-        return []
+        made = self.walk.runs.run_in(self.name) is not None
+        return self._words_explained if made else []
 
     @property
     def enter_key(self) -> EnterKey:

@@ -14,6 +14,7 @@ from jitter_workshop.presenter.text.lines import Lines, in_columns, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import BY_ID, SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
+from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import key_and_label
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
@@ -195,5 +196,6 @@ class GlossaryPage(_CopiedPage, scope="dialog"):
 
     def lines(self, width: int) -> Iterable[Text]:
         below = self.app.screen_stack[-2]
-        shown = (one for one in below.query(Sheet) if one.region.area)
-        return term_lines("\n".join(sheet.for_glossary() for sheet in shown), width)
+        # The names of curves come last: they say least.
+        shown: list[Sheet | ChartView] = [*below.query(Sheet), *below.query(ChartView)]
+        return term_lines("\n".join(one.for_glossary() for one in shown if one.region.area), width)
