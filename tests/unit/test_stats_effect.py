@@ -889,6 +889,9 @@ def test_more_stalls_in_no_more_time_are_no_change_on_the_chart_either() -> None
         False,
     ]
     assert not effect.calls_better_or_worse(None, both, "changed")
+    longest = between(few, dataclasses.replace(loop(50, 9e7, worst=50_000_000), id="b"))
+    assert (longest.direction, longest.lead is not None and longest.lead.one_event) == ("worse", True)
+    assert not effect.calls_better_or_worse(longest, both, "changed")
 
 
 def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide() -> None:

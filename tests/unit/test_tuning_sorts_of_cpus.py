@@ -87,14 +87,14 @@ def planned(host: Host, *names: str) -> list[Change]:
     ("nodes", "caches", "threads", "idle", "rest", "said", "noted"),
     [
         ((((0,),),), (), "0", "", "", "it is the only CPU", "every online CPU is hot"),
-        ((((0,), (1,)),), (), "1", "", "0", "it leaves CPU 0 to other work", ""),
+        ((((0,), (1,)),), (), "1", "", "0", "CPU 0 is left to the ring's producer and to other tasks", ""),
         (
             ONE_CORE,
             (),
             "1",
             "",
             "0",
-            "Until CPU 1 is isolated, other tasks may run there, too",
+            "which may use CPU 1 until it is isolated",
             "tasks on CPU 0 slow this hot CPU down",
         ),
         (UNIFORM, (), "1-3", "", "0", "cores that share a cache, away from CPU 0", ""),

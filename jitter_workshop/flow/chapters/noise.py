@@ -32,7 +32,9 @@ class ChapterNoise:
         company = self._chapter.company
         if company is None or request.noise != company.noise:
             return ""
-        return f"{company.shown} ({_named(company)})" if company.shown and company.interrupts else company.shown
+        return (
+            f"{company.shown} (interrupt {_named(company)})" if company.shown and company.interrupts else company.shown
+        )
 
     def on_page(self, step: StepName) -> str:
         """Return a paragraph in Markdown for the lesson's page of a step; "" for none. At the step ``predict`` of a

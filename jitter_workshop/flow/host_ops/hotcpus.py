@@ -145,8 +145,8 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
     if placement.producer not in hot:
         return (
             hot,
-            f"the workshop measures on the hot CPU; it leaves CPU {placement.producer} to other work and to the ring's "
-            f"producer. Until CPU {hot} is isolated, other tasks may run there, too",
+            f"CPU {placement.producer} is left to the ring's producer and to other tasks, which may use CPU {hot} "
+            "until it is isolated",
         )
     beside_0 = 0 in machine.siblings_of(threads)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in threads else ""

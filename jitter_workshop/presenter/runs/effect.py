@@ -112,11 +112,12 @@ def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
 
 
 def calls_better_or_worse(found: Effects | None, runs: Sequence[KnownRun], relation: Relation) -> bool:
-    """Return True if the result of two runs calls the second one better or worse, or perhaps so. Only then may a chart
-    of these runs do so. ``found``: the effects of the change; None if they are not known."""
-    if found is None or relation != "changed" or noises_differ(runs):
+    """Return True if the result of two runs calls the second one better or worse, or perhaps so, by more than one
+    event. Only then may a chart of these runs do so. ``found``: the effects of the change; None if they are not
+    known."""
+    if found is None or found.lead is None or relation != "changed" or noises_differ(runs):
         return False
-    return found.direction != "same" and not curve_is_quiet(found, runs)
+    return found.direction != "same" and not found.lead.one_event and not curve_is_quiet(found, runs)
 
 
 def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
