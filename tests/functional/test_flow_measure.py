@@ -19,13 +19,15 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.measuring.host_warnings import warnings
-from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure_run
+from jitter_workshop.flow.measuring.measure import Marked, MeasurementStopped, RunNotKept, measure_run
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.host import EMULATED, GUEST
 from jitter_workshop.model.noise import Bursts
-from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
+from jitter_workshop.model.run import PERCENTILES, Block, Progress, Run, SilentObserver
 from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
@@ -245,3 +247,16 @@ def test_a_run_lists_the_settings_applied_during_it(
         "jitter_workshop.flow.measuring.measure.applied_tunables", lambda root, in_effect: applied if in_effect else ()
     )
     assert measure_run(SPIN, None, SilentObserver(), CancelToken()).applied == applied
+
+
+@pytest.mark.parametrize(("mark", "needed"), [(GUEST, True), (EMULATED, False)])
+def test_an_emulated_machine_needs_no_waits_during_a_run_either(mark: str, needed: bool) -> None:
+    heard: list[Progress] = []
+    curve = PercentileCurve("run", (), 9)
+    now = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 1, 2, curve, 1, 1_000, with_waits=curve, needs_waits=True)
+    observer = SilentObserver()
+    observer.block_done = heard.append  # type: ignore[method-assign]
+    Marked(observer, mark).block_done(now)
+    assert [(one.needs_waits, one.curve.origin) for one in heard] == [(needed, mark)]
+    assert heard[0].with_waits is not None
+    assert heard[0].with_waits.origin == mark

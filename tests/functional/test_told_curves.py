@@ -216,6 +216,29 @@ async def test_a_run_beside_one_with_the_waits_has_them_while_it_is_made() -> No
         await settled(pilot)
 
 
+async def test_a_later_run_by_the_due_time_has_this_clock_while_it_is_made() -> None:
+    workshop = open_workshop(course=builtin_course(), gate=threading.Event())
+    walk = workshop.walk("coordinated-omission")
+    walk.record("measure", add(workshop, 1, STOPPED, label="stopped", pacing="schedule"))
+    walk.go("again")
+    app = WorkshopApp(workshop, "coordinated-omission")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await asyncio.wait_for(asyncio.to_thread(workshop.reached_gate.wait), 10)
+        await pilot.pause()
+        running = chapter(app)._page.run
+        assert running is not None
+        assert running.progress is not None
+        running.progress = replace(running.progress, due=running.progress.curve)
+        live = [one for one in chapter(app)._page.curves() if one.key.startswith("live")]
+        assert [one.label.partition(":")[0] for one in live] == [FROM_DUE_TIME]
+        assert [one.curve.role for one in live] == ["after"]
+        assert workshop.gate is not None
+        workshop.gate.set()
+        await settled(pilot)
+
+
 def test_the_table_of_many_hosts_has_the_latencies_of_the_comparison(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("baseline")
     walk.record("measure", add(workshop, 1, STOPPED, label="first"))
