@@ -271,7 +271,7 @@ def test_where_nothing_is_hidden_the_page_does_not_say_so(workshop: FakeWorkshop
     said(workshop, "|||||q")
     reopened = open_workshop(session=workshop.context.session.name, course=Path(workshop.course.source))
     text = said(reopened, "q")
-    assert "Let the workshop hide a noise" in text
+    assert "The workshop hides a noise." in text
     assert "Now a noise is hidden" not in text
     assert "A hidden noise runs" not in text
 

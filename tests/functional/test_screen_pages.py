@@ -193,10 +193,11 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         assert isinstance(screen, RunsScreen)
         assert [curve.label for curve in screen.curves()] == ["loop"]
         listed = screen.sheet("#runs-sheet").plain().splitlines()
-        assert listed[0].split() == ["RUN", "p50", "p99.9", "p99.9999", "max", "AT"]
+        assert listed[0].split() == ["RUN", "p50", "p99.9", "stalls/s", "max", "AT"]
         rows = list(screen._list(76))[1:3]
         bold = [[str(one.style) for one in row.spans[3:7]] for row in rows]
         assert bold == [["text", "dim", "bold text", "text"], ["text", "bold text", "dim", "text"]], "judged by its own"
+        assert listed[1].split()[-4] == screen._stalls[spin.id], "no percentile judges a run of spin"
         assert screen.query_one("#chart-of-runs", ChartView)._asked == 99.9999
         assert listed[1].startswith("▸●  pinning: loop")
         assert listed[2].startswith(" ·  run 1")
@@ -208,6 +209,20 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         await settled(pilot)
         assert [curve.label for curve in screen.curves()] == ["loop"]
         assert "spin and ring cannot share a chart" in " ".join(text_of(app).split())
+
+
+async def test_a_small_list_of_runs_has_the_figure_that_judges_each_run_and_no_other() -> None:
+    workshop = with_runs(1)
+    spin, parts = madeup.make_run(run_id="20270101-000000-aaaa", label="loop", workload="spin", name="spin_gap")
+    workshop.context.handle.add_run(spin, parts)
+    async with opened(workshop, (80, 24), "c") as (app, _):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        head, loop, ring = screen.sheet("#runs-sheet").plain().splitlines()[:3]
+        assert head.split() == ["RUN", "JUDGED", "BY", "max", "AT"]
+        assert f" {screen._stalls[spin.id]} stalls/s " in loop
+        assert " p99.9 " in ring
+        assert "bold" not in text_of(app)
 
 
 async def test_a_sign_has_one_colour_in_the_chart_and_in_the_list() -> None:

@@ -178,6 +178,13 @@ def test_the_levers_of_the_host_come_before_the_recipe_and_the_program_after_it(
     assert folders == sorted(folders), "the folders' numbers are the order"
 
 
+def test_no_source_of_a_page_is_code_of_this_project() -> None:
+    sources = (
+        (c.id, step, page.partition("Source: ")[2]) for c in load_course().chapters for step, page in c.pages.items()
+    )
+    assert not [(chapter, step) for chapter, step, told in sources if "jitter_workshop/" in told or "native/" in told]
+
+
 def test_no_page_has_only_this_project_as_its_source() -> None:
     own = re.compile(r"docs/[\w.-]+(?:\s+\([^)]*\))?|computed in this course")
     pages = [

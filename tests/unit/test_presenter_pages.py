@@ -59,6 +59,13 @@ def test_a_drawing_begins_the_next_page() -> None:
     assert plain(made)[-8:] == [*(f"u{n}" for n in range(6)), "", ""]
 
 
+def test_a_drawing_stands_on_the_page_before_if_a_few_blank_lines_make_room() -> None:
+    drawing = kept_together(text(6, "d"))
+    made, added = in_pages([*text(2), Text(), *text(2), Text(), *drawing, *text(11, "e")], 11)
+    assert [line.plain[0] for line in made[:11] if line.plain] == [*"tttt", *"dddddd"]
+    assert added == 0
+
+
 def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
     lines = [*text(7), small_title("A TITLE"), *text(5, "u")]
     assert plain(in_pages(lines, 8)[0]) == [*plain(text(7)), "", "A TITLE", *plain(text(5, "u"))]

@@ -94,6 +94,14 @@ def test_a_mask_is_shown_with_its_cpus_and_a_task_with_its_name() -> None:
     assert value_told("\x1b[2J", "cpu-mask") == shown_value("\x1b[2J")
 
 
+def test_a_plan_of_a_few_dozen_writes_is_one_list_on_the_screen() -> None:
+    view = PlanView(isolation(16), 3, "All.")
+    lines = [line.plain for line in plan_step_lines(view, (), True, 74)]
+    assert not [line for line in lines if "more" in line or "listed below" in line]
+    numbers = [int(line.split()[0]) for line in lines if line[:6].strip().isdigit()]
+    assert numbers == [one.n for one in view.changes]
+
+
 @pytest.mark.parametrize("width", [40, 74])
 def test_on_the_screen_the_first_writes_are_in_view_and_every_one_stands_below(width: int) -> None:
     changes = (

@@ -215,7 +215,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     first, *drawn = table_lines(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
     barred: set[str] = set()
-    lines: Lines = [Text.assemble(" " * _LEAD, first)]
+    lines: Lines = []
     for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
         sign = _row_sign(seen, one, answered)
         here = index == cursor and answered is None
@@ -231,8 +231,11 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     coloured = _COLOURS if len(barred) > 1 else ""
+    # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
+    above: Lines = []
     for signed in filter(None, (coloured, _signed(seen), _acted(seen)) if told else ()):
-        lines += wrap(signed, width, " " * _LEAD, style="dim")
+        above += wrap(signed, width, " " * _LEAD, style="dim")
+    lines = [*above, Text.assemble(" " * _LEAD, first), *lines]
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines

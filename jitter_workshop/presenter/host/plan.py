@@ -34,6 +34,8 @@ _MOST_ROWS = 12
 _AT_ONCE = 200
 """If a plan has more writes than this, it begins with the first few writes of each tunable. All writes follow after
 them."""
+_ONE_LIST = 40
+"""The largest number of rows of a plan that a chapter shows as one list, with every write in it."""
 _VALUE = 2_000
 """The most characters of a value that are shown. No real value is longer."""
 _LONG_MASK = 36
@@ -77,10 +79,11 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
 
 
 def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width: int, unfold: str = "") -> Lines:
-    """Return a chapter's plan for the screen: first a few writes of each tunable, then all writes if some were left
-    out. ``words``: the requested tunables. ``unfold``: the key that shows each write of a group of equal writes, which
-    is one line until then; "" if each write has its line."""
-    count, shortened = len(view.changes), _is_long(view.changes, unfold)
+    """Return a chapter's plan for the screen: every write, in one list. If it has more than _ONE_LIST rows, a few
+    writes of each tunable come first, and all writes follow. ``words``: the requested tunables. ``unfold``: the key
+    that shows each write of a group of equal writes, which is one line until then; "" if each write has its line."""
+    rows = sum(len(_rows(group, unfold)) for group in _by_tunable(view.changes))
+    count, shortened = len(view.changes), rows > _ONE_LIST and _is_long(view.changes, unfold)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
     order = ". All of them are listed below." if shortened else ", in this order."
     calls = _only_calls(view.changes)
@@ -88,14 +91,14 @@ def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width:
     lines = [
         small_title("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
         *wrap(what, width),
-        *in_short(view.changes, width, unfold),
+        *(in_short if shortened else every)(view.changes, width, unfold),
         Text(),
     ]
     lines += wrap(styled(view.text), width)
     lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
     if view.host_files and not recorded:
         lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
-    return lines + every_if_long(view.changes, width, unfold)
+    return [*lines, *every_if_long(view.changes, width, unfold)] if shortened else lines
 
 
 def plain_plan_lines(view: PlanView, width: int) -> Lines:

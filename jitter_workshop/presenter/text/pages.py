@@ -75,12 +75,18 @@ def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
 
 
 def _filled(lines: Sequence[Text], rows: int) -> Lines:
-    """Return ``lines`` with blank lines before each group that would be cut by the end of a page, but fits on one."""
+    """Return ``lines`` with blank lines before each group that would be cut by the end of a page, but fits on one. If
+    the group fits without a few blank lines of the text above it on the page, these are left out instead."""
     made: Lines = []
     for block in _blocks(lines):
         left = rows - len(made) % rows
         if left < len(block) <= rows:
-            made += [Text() for _ in range(left)]
+            above = made[len(made) - len(made) % rows :]
+            tighter = _without_blanks(above, len(block) - left)
+            if len(block) - left <= _SPARE and len(tighter) + len(block) <= rows:
+                made[len(made) - len(above) :] = tighter
+            else:
+                made += [Text() for _ in range(left)]
         made += block
     return made
 

@@ -26,8 +26,8 @@ from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.disturbances import disturbance_clause
 from jitter_workshop.presenter.text.lines import labelled, local_time, small_title, wrap
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.effect import tail_of
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.effect import judged_by, tail_of
+from jitter_workshop.stats.figures import FIGURES, KnownRun
 from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
@@ -48,7 +48,12 @@ _LEAST_CHAPTER = 5
 _SIGN, _SIGN_MEANS = "+", "counts the waits"
 """The sign of a run whose latencies are not the measured ones, where a row has no room for its words."""
 _BOLD_MEANS = "bold: judged by"
-"""The meaning of the figure in bold: the percentile by which the run's chapter is judged."""
+"""The meaning of the figure in bold: the figure by which the run is judged, a percentile or the rate of its stalls."""
+_STALLS = "stalls/s"
+"""The head of the column with the rate of stalls of the runs that it judges."""
+_JUDGED = "JUDGED BY"
+"""The head of the column with the figure that judges a run, where the columns of all such figures have no room."""
+_JUDGED_WIDTH = len("99.9 ms p99.9999")
 MOST_DRAWN = 6
 """The largest number of curves in the chart. More curves could not be told apart."""
 
@@ -79,7 +84,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._roles: dict[str, CurveRole] = {}
         """Run id → the role of the run's curve in its chapter."""
         self._judged: dict[str, str] = {}
-        """Run id → the percentile that its charts mark, which is bold."""
+        """Run id → the percentile that its charts mark. It is bold, unless the run is in ``_stalls``."""
+        self._stalls: dict[str, str] = {}
+        """Run id → the rate of stalls that judges the run, as text. A run that a percentile judges is missing."""
         self._with_waits: set[str] = set()
         """The ids of the runs whose figures have the waits, as their results."""
 
@@ -115,6 +122,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         }
         asked = {one.id: one.judged_percentile for one in self.workshop.course.chapters}
         self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
+        judges = {
+            run.id: FIGURES[judged_by(run.workload, asked.get(self._chapters.get(run.id, "")))] for run in self._runs
+        }
+        rates = {run.id: judges[run.id].of(KnownRun(run)) for run in self._runs if judges[run.id].unit == "a second"}
+        self._stalls = {ident: nice_number(rate) for ident, rate in rates.items() if rate is not None}
         self._with_waits = self.workshop.runs_with_waits(self._runs)
         self._shown = self._newest()
         self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
@@ -187,7 +199,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         shown.display = self._heat
         self.query_one("#runs-chart").border_title = "Heat map" if self._heat else "Curves"
         signed = self._with_waits and not self.huge
-        keys = [*([f"{_SIGN} {_SIGN_MEANS}"] if signed else []), *([_BOLD_MEANS] if self._runs else [])]
+        keys = [*([f"{_SIGN} {_SIGN_MEANS}"] if signed else []), *([_BOLD_MEANS] if self._runs and self.wide else [])]
         self.query_one("#runs-list").border_title = " · ".join(("Runs", *keys))
         if self._heat and under is not None and shown.name_of_run != under.id:
             shown.show(None, "Reading the run's blocks…", under.id)
@@ -209,9 +221,13 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if not self._runs:
             yield Text(NO_RUN, "dim")
             return
-        # The charts of one workload mark one percentile; each further percentile has a column of its own.
-        tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
-        rest = width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN)
+        # The charts of one workload mark one percentile; each further percentile has a column of its own. A run that is
+        # judged by its stalls has their rate in place of it.
+        tails = sorted({tail for run, tail in self._judged.items() if run not in self._stalls} - {"50"}, key=float)
+        columns = [*((f"p{tail}", tail) for tail in tails), *([(_STALLS, "")] if self._stalls else [])]
+        # On a small screen the median and all figures but the one that judges a run give their room to the names.
+        columns, medians = (columns, True) if self.wide else ([(_JUDGED, "")], False)
+        rest = width - 24 - sum(_wide(head) + 1 for head, _ in columns) - ((_COLUMN + 1) if medians else 0)
         name_width = max(rest, len("RUN") if self.huge else _LEAST_NAME)
         longest = max(len(self._named(run)) for run in self._runs)
         # A list beside the chart is narrow and high: a name that does not fit has a line of its own.
@@ -221,8 +237,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         highlight = self._highlight(drawn)
         signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), highlight)
         known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
-        heads = "".join(f" {f'p{tail}':>{_wide(tail)}}" for tail in tails)
-        yield Text(f"    {'RUN':<{name_width}} {'p50':>8}{heads} {'max':>8}  AT", "dim")
+        heads = "".join(f" {head:>{_wide(head)}}" for head in [*(["p50"] if medians else []), *(h for h, _ in columns)])
+        yield Text(f"    {'RUN':<{name_width}}{heads} {'max':>{_COLUMN}}  AT", "dim")
         for number, run in enumerate(self._runs):
             summary = (view_with_waits(run) if run.id in self._with_waits else run).main_summary
             p50 = summary.percentiles.get("50") if summary else None
@@ -241,11 +257,17 @@ class RunsScreen(WorkshopScreen, scope="runs"):
                 yield line
                 line = Text(" " * (name_width + 4))
             worst = summary.max if summary else None
-            line.append(f" {nice_ns(p50):>8}", "bold text" if self._judged[run.id] == "50" else "text")
-            for tail in tails:
-                value = nice_ns(summary.percentiles.get(tail) if summary else None)
-                line.append(f" {value:>{_wide(tail)}}", "bold text" if tail == self._judged[run.id] else "dim")
-            line.append(f" {nice_ns(worst):>8}", "text")
+            stalls, judged = self._stalls.get(run.id), self._judged[run.id]
+            if medians:
+                line.append(f" {nice_ns(p50):>{_COLUMN}}", "bold text" if judged == "50" else "text")
+            for head, tail in columns:
+                shown = judged if head == _JUDGED else tail
+                value = nice_ns(summary.percentiles.get(shown) if summary else None) if shown else stalls or ""
+                if head == _JUDGED:
+                    value = f"{value} p{judged}" if stalls is None else f"{stalls} {_STALLS}"
+                loud = head != _JUDGED and (tail == judged if stalls is None else not tail)
+                line.append(f" {value:>{_wide(head)}}", "bold text" if loud else "dim")
+            line.append(f" {nice_ns(worst):>{_COLUMN}}", "text")
             at = local_time(run.started_at)
             line.append(f"  {at:%H:%M}" if at is not None else "  –", "dim")
             if under:
@@ -373,9 +395,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             self.tell(f"{NO_TRACE} To get a trace, measure with --evidence, or press v at a chapter's explain step.")
 
 
-def _wide(tail: str) -> int:
-    """Return the width, in characters, of a table column for the percentile ``tail``."""
-    return max(_COLUMN, len(tail) + 1)
+def _wide(head: str) -> int:
+    """Return the width, in characters, of a table column with the title ``head``."""
+    return _JUDGED_WIDTH if head == _JUDGED else max(_COLUMN, len(head))
 
 
 def _how(run: Run) -> str:
