@@ -46,8 +46,14 @@ def test_a_stall_that_is_left_names_its_cause_and_where_to_go(chapter: str, kind
     assert told.endswith(ends)
 
 
+def test_a_longer_stall_without_a_named_cause_does_not_hide_the_next_step() -> None:
+    made, longest = left("workqueue", "wb_workfn"), left("no_event", "", 9_000_000, 9_000_000).worst[1]
+    told = said("isolation", dataclasses.replace(made, worst=(*made.worst, longest)))
+    assert "the longest stall with a known cause of the second run took 4.04 ms, most of it `work wb_workfn`." in told
+
+
 def test_no_next_step_without_a_long_stall_that_has_a_named_cause() -> None:
-    assert said("isolation", left("no_event", "nothing")) == ""
+    assert said("isolation", left("no_event", "")) == ""
     assert said("isolation", left("workqueue", "gc_worker", LEAST_NS - 1, LEAST_NS - 1)) == ""
     assert said("isolation", left("workqueue", "gc_worker", 1_000_000, 4_000_000)) == ""
     assert said("isolation", dataclasses.replace(left("workqueue", "gc_worker"), worst=())) == ""

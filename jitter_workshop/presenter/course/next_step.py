@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.suspects import suspect
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall
 from jitter_workshop.presenter.course.diagnosis import means
 from jitter_workshop.stats.scale import nice_ns
 
@@ -35,15 +35,21 @@ def next_step(walk: ChapterWalk, step: StepName, course: Course) -> str:
 
 
 def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course) -> str:
-    """Return the paragraph of :func:`next_step` for a run's trace. Return "" if no stall took at least LEAST_NS, or if
-    no named cause took at least half of the longest stall."""
-    worst = max(report.worst, key=lambda stall: stall.duration_ns, default=None)
-    if worst is None or worst.duration_ns < LEAST_NS or not worst.parts:
+    """Return the paragraph of :func:`next_step` for a run's trace. It is about the longest stall whose cause has a
+    name: if the longest stall of all has none, no setting can be named for it. Return "" if no such stall took at least
+    LEAST_NS."""
+    stalls = sorted(report.worst, key=lambda stall: -stall.duration_ns)
+    found = next((stall for stall in stalls if _has_named_cause(stall)), None)
+    if found is None or found.duration_ns < LEAST_NS:
         return ""
-    most = worst.parts[0]
-    if most.kind in _NO_SOURCE or 2 * most.ns < worst.duration_ns:
-        return ""
-    cause = suspect(most.kind, most.name, 1, most.ns)
+    cause = suspect(found.parts[0].kind, found.parts[0].name, 1, found.parts[0].ns)
     named = cause.label.replace("`", "'")
-    took = f"the longest stall of the second run took {nice_ns(worst.duration_ns)}, most of it `{named}`"
+    which = "the longest stall" if found is stalls[0] else "the longest stall with a known cause"
+    took = f"{which} of the second run took {nice_ns(found.duration_ns)}, most of it `{named}`"
     return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
+
+
+def _has_named_cause(stall: ExplainedStall) -> bool:
+    """Return True if a cause with a name took at least half of a stall."""
+    most = stall.parts[0] if stall.parts else None
+    return most is not None and most.kind not in _NO_SOURCE and 2 * most.ns >= stall.duration_ns
