@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
-from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, TIMER_IRQS, is_device, x86_key
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
@@ -196,7 +196,7 @@ def _workers(report: EvidenceReport, number: int) -> set[tuple[str, str]]:
     return {group for group, count in seen.items() if abs(count / number - 1) <= AS_MANY}
 
 
-def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
+def _group(cause: Cause | Part, causes: Iterable[Cause]) -> tuple[str, str]:
     """Return the kind and the name that a cause has in a list of suspects. Causes that a learner would give one name,
     such as all local timers, have the same kind and name. ``causes``: all causes of the run."""
     kind, name = cause.kind, cause.name
@@ -210,6 +210,13 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
     if kind == "task" and (worker := _WORKER.match(name)) is not None:
         return kind, worker[0]
     return (kind, "") if kind in ("migration", "page_fault", "no_event") else (kind, name)
+
+
+def suspect_of_part(part: Part, report: EvidenceReport) -> Suspect:
+    """Return the cause of a part of one stall, with the name and the label that it has in a list of suspects.
+    ``report``: the report with this stall."""
+    kind, name = _group(part, report.causes)
+    return suspect(kind, clean(name, NAME), 1, part.ns)
 
 
 def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.suspects import suspect
+from jitter_workshop.flow.chapters.suspects import suspect_of_part
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall
@@ -42,7 +42,7 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course) -> st
     found = next((stall for stall in stalls if _has_named_cause(stall)), None)
     if found is None or found.duration_ns < LEAST_NS:
         return ""
-    cause = suspect(found.parts[0].kind, found.parts[0].name, 1, found.parts[0].ns)
+    cause = suspect_of_part(found.parts[0], report)
     named = cause.label.replace("`", "'")
     which = "the longest stall" if found is stalls[0] else "the longest stall with a known cause"
     took = f"{which} of the second run took {nice_ns(found.duration_ns)}, most of it `{named}`"
