@@ -147,21 +147,27 @@ class Presence:
         unknown: list[tuple[int, int]] = []
         for cpu, track in timeline.cpus.items():
             ticks: Counter[int] = Counter()
+            # The same times since our thread last had the CPU: two stalls of it are none that is as long as both.
+            stretch: Counter[int] = Counter()
+            longest: Counter[int] = Counter()
             first: dict[int, Segment] = {}
             for piece in track.cut(start, end):
                 if piece.kind == UNKNOWN:
                     unknown.append((piece.start, piece.end))
                     continue
                 if piece.kind == TASK and (piece.pid in quiet or piece.name in self._helpers):
+                    stretch.clear()
                     continue
                 ticks[piece.serial] += piece.end - piece.start
+                stretch[piece.serial] += piece.end - piece.start
+                longest[piece.serial] = max(longest[piece.serial], stretch[piece.serial])
                 first.setdefault(piece.serial, piece)
             for serial, piece in first.items():
                 visits = self._visits[cpu, piece.kind, piece.name]
                 ns = rate.to_ns(ticks[serial])
                 visits.count += 1
                 visits.total_ns += ns
-                visits.worst_ns = max(visits.worst_ns, ns)
+                visits.worst_ns = max(visits.worst_ns, rate.to_ns(longest[serial]))
                 if piece.kind == TASK:
                     visits.tids.add(piece.pid)
         self.unknown_ns += rate.to_ns(covered(unknown))

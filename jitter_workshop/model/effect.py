@@ -111,7 +111,8 @@ class CauseTime:
 
 @dataclass(frozen=True, slots=True)
 class KnownReason:
-    """Hold the known reason why two runs that were made in the same way cannot be compared.
+    """Hold the known reason why two runs cannot be compared. If a change was made between them, it is the reason why
+    their latency cannot be.
 
     - ``told``: the reason as a clause that begins with the run: "in the first run, ...".
     - ``run``: the number of the run that has to be made again, 0 or 1.

@@ -10,7 +10,7 @@ from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter, CpuCounters, ForeignLoad, ThreadRecord
 from jitter_workshop.model.spec import MEASURED_THREADS
-from jitter_workshop.model.text import called
+from jitter_workshop.model.text import SHORT, called
 
 CAUSE_KINDS = (
     "task",
@@ -87,6 +87,13 @@ def load_called(load: ForeignLoad, limit: int) -> str:
     task (``bench.foreign_activity``)."""
     whose = ANOTHER_WORKSHOP if load.name == WORKSHOP else NOT_OURS if load.name in MEASURED_THREADS else ""
     return f"{called(load.name, limit)}{whose}"
+
+
+def task_called(name: str) -> str:
+    """Return the name of a task, such as one of :func:`load_called`. A long name is cut, but not the words at its end
+    that tell whose task it is."""
+    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
+    return f"{called(name.removesuffix(whose), SHORT)}{whose}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +256,8 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
     """Hold a task or event that took time on a hot CPU. Measured threads are not included, nor are the helpers of a
-    lock's run. If an event interrupts a task, the time of the interruption counts only for the event. ``threads``:
-    number of tasks of this name."""
+    lock's run. If an event interrupts a task, the time of the interruption counts only for the event. ``worst_ns``: its
+    longest time between two times in which a measured thread had the CPU. ``threads``: number of tasks of this name."""
 
     cpu: int
     kind: str

@@ -273,7 +273,7 @@ class CompareView:
     - ``effects``: the largest effects, None if the runs cannot be compared.
     - ``notes``: sentences on the differences between these runs and the runs that the chapter asks for. If ``effects``
       do not include the chapter's figure, there is also a sentence on this figure.
-    - ``reason``: why two runs that were made in the same way cannot be compared; None if no such reason is known.
+    - ``reason``: why the two runs cannot be compared; None if no such reason is known.
     """
 
     comparison: Comparison

@@ -94,3 +94,23 @@ def test_helpers_of_a_run_with_a_lock_are_no_other_tasks() -> None:
     assert beside.second is not None
     assert beside.second.taken_ns == 1_000
     assert {one.who.name for one in beside.second.lanes} == {"nic0", *helpers}
+
+
+def test_the_longest_time_of_a_work_item_ends_where_the_measured_thread_has_the_cpu() -> None:
+    """The thread preempts the worker within one item: it sees two stalls, and none as long as both."""
+    worker = 500
+    events = [
+        *woken(),
+        switch(10_000, MEASURED, worker, stays=True),
+        event(11_000, "work_start", "gc_worker", pid=worker),
+        *pair(20_000, 21_000, "vector", "local_timer", pid=worker),
+        switch(51_000, worker, MEASURED, stays=True),
+        switch(60_000, MEASURED, worker, stays=True),
+        event(80_000, "work_end", "gc_worker", pid=worker),
+        switch(81_000, worker, MEASURED),
+    ]
+    span = BlockSpan(0, 0, BLOCK, 0, BLOCK)
+    present = Presence({"sampler": 1})
+    present.add(explain_block(span, [], events, (1,), {"sampler": MEASURED}, {1: 0}).timeline)
+    (item,) = [one for one in present.residence(BLOCK).visitors if one.kind == "workqueue"]
+    assert (item.count, item.total_ns, item.worst_ns) == (1, 59_000, 39_000)

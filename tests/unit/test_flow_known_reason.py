@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.flow.measuring.comparing import compare_runs
-from jitter_workshop.flow.measuring.known_reason import causes_of_difference, known_reason, sentences, what_to_do
+from jitter_workshop.flow.measuring.known_reason import (
+    causes_of_difference,
+    known_reason,
+    loads_by_name,
+    other_work,
+    reason_of,
+    sentences,
+    what_to_do,
+)
 from jitter_workshop.model.effect import CauseTime
-from jitter_workshop.model.evidence import MEASURED
+from jitter_workshop.model.evidence import MEASURED, WORKSHOP
 from jitter_workshop.model.run import ForeignLoad, Run, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
@@ -129,3 +137,75 @@ def test_equal_runs_with_a_known_reason_are_not_called_luck() -> None:
     assert view.headline.startswith(f"Not comparable: in the first run, {OURS.label}")
     assert "luck" not in view.headline
     assert "The difference is luck" in compare_runs(first, second).headline
+
+
+PYTHON = CauseTime("task python", (83.9e6, 486e6), task="python")
+LOAD = CauseTime("task unbound", (597e6, 531e6), task="unbound", own_load=True)
+
+
+def test_another_task_that_took_much_more_makes_the_latency_of_a_change_not_comparable() -> None:
+    pair = both(run(), run())
+    reason = other_work(*pair, (LOAD, PYTHON, TICK))
+    assert reason is not None
+    assert sentences(reason, "changed") == (
+        "Latency is not comparable: in the second run, task python took 486 ms of each second (83.9 ms in the first "
+        "run). Measure the second run again, or go on: equal runs can differ by as much."
+    )
+    assert reason.causes == ("task python",)
+    assert reason_of("changed", *pair, (LOAD, PYTHON)) == other_work(*pair, (LOAD, PYTHON))
+    assert reason_of("hunted", *pair, (LOAD, PYTHON)) is None
+    back = other_work(*pair, (LOAD, dataclasses.replace(PYTHON, ns=(486e6, 83.9e6))))
+    assert back is not None
+    assert back.run == 0
+    # The same sizes count for two runs without a change between them.
+    alike = known_reason(*pair, (PYTHON, TICK))
+    assert alike is not None
+    assert alike.told == reason.told
+
+
+def test_a_task_is_no_reason_if_the_change_or_the_chapter_may_have_moved_it() -> None:
+    pair = both(run(), run())
+    for one in (
+        dataclasses.replace(PYTHON, treated=True),
+        dataclasses.replace(PYTHON, own_load=True),
+        dataclasses.replace(PYTHON, at_most=(True, False)),
+        dataclasses.replace(PYTHON, task="kworker/1:1"),
+        dataclasses.replace(PYTHON, task=""),
+        # Less than twice as much, less than a thousandth of the time, and a small share.
+        dataclasses.replace(PYTHON, ns=(100e6, 190e6)),
+        dataclasses.replace(PYTHON, ns=(0.0, 900e3)),
+        dataclasses.replace(PYTHON, ns=(0.0, 50e6)),
+    ):
+        assert other_work(*pair, (LOAD, one)) is None
+    # Most of the difference came from the change.
+    cured = CauseTime("our own threads", (900e6, 0.0), treated=True)
+    assert other_work(*pair, (cured, dataclasses.replace(PYTHON, ns=(200e6, 0.0)))) is None
+    # Beside different noises, and on another machine, there is nothing to make again.
+    loaded = KnownRun(dataclasses.replace(pair[1].run, noise="spinners"))
+    assert other_work(pair[0], loaded, (PYTHON,)) is None
+
+
+def test_without_a_trace_a_task_of_the_second_run_alone_is_a_reason() -> None:
+    def beside(seen: KnownRun, *percents: float) -> KnownRun:
+        loads = tuple(ForeignLoad(7 + n, "qemu", 1, percent) for n, percent in enumerate(percents))
+        return KnownRun(dataclasses.replace(seen.run, disturbed=loads))
+
+    first, second = both(run(), run())
+    reason = other_work(beside(first, 10.0), beside(second, 30.0, 30.0))
+    assert reason is not None
+    assert reason.told == "in the second run, qemu used 60 % of a CPU (10 % in the first run)"
+    assert other_work(beside(first, 4.0), beside(second, 8.9)) is None
+    assert other_work(beside(first, 40.0), beside(second, 70.0)) is None
+    # The change may have kept the task of the first run away.
+    assert other_work(beside(first, 60.0), second) is None
+    view = compare_runs(first.run, dataclasses.replace(beside(second, 60.0).run, sched="fifo"))
+    assert view.relation == "changed"
+    assert view.headline.startswith("Latency is not comparable: in the second run, qemu used 60 % of a CPU")
+
+
+def test_tasks_of_one_name_are_added_up_and_say_whose_they_are() -> None:
+    loads = ForeignLoad(7, "qemu", 1, 30.0), ForeignLoad(8, "qemu", 1, 20.0), ForeignLoad(9, WORKSHOP, 1, 3.0)
+    assert loads_by_name(dataclasses.replace(run(), disturbed=loads)) == {
+        "qemu": 50.0,
+        f"{WORKSHOP} (another workshop)": 3.0,
+    }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.effect import CauseTime, Direction, Effect, Effects, Relation
 from jitter_workshop.model.evidence import (
     ANOTHER_WORKSHOP,
     NOT_OURS,
@@ -132,13 +132,48 @@ def test_the_percentile_that_judges_the_runs_is_told_beside_a_larger_effect() ->
     )
 
 
+def test_a_gain_against_the_median_says_so_and_is_not_coloured_as_a_gain() -> None:
+    before, after = run(p50=80, p90=900), dataclasses.replace(run(p50=110, p90=300), id="another")
+    found = between(before, after)
+    pair = KnownRun(before), KnownRun(after)
+    told = " ".join(said(found, before, after).split())
+    assert told.startswith("Looks better: p90: 900 ns → 300 ns, 3 times shorter.")
+    assert "But p50: 80 ns → 110 ns, 1.38 times longer." in told
+    assert "good" not in styles_of(effect.result_of_two_runs(found, pair, "changed", 100).lines)
+    assert effect.large_figure(found, runs=pair) == ("3×", "accent")
+    # A median that hardly moved, or the same way, says nothing more.
+    for p50 in (90, 70):
+        after = dataclasses.replace(run(p50=p50, p90=300), id="another")
+        found = between(before, after)
+        assert "But p50" not in said(found, before, after)
+        assert "good" in styles_of(effect.result_of_two_runs(found, (pair[0], KnownRun(after)), "changed", 100).lines)
+    # A median that moved by the factor 2 is told as the loss, once.
+    twice = dataclasses.replace(run(p50=170, p90=300), id="another")
+    assert said(between(before, twice), before, twice).count("p50: ") == 1
+
+
+def test_fewer_stalls_whose_longest_did_not_shrink_say_so() -> None:
+    before, after = run(), dataclasses.replace(run(), id="another")
+    stalls = Effect("stalls of 100 µs and more", ("23.7", "0.9 a second"), 26.0, "better", "fewer", sort="stalls")
+
+    def told(values: tuple[str, str], factor: float, direction: Direction) -> str:
+        longest = Effect("max", values, factor, direction, "", one_event=True)
+        found = dataclasses.replace(between(before, after), lead=stalls, tail=stalls, but=None, differences=(longest,))
+        return " ".join(said(found, before, after).split())
+
+    assert "26 times fewer. The longest stall stays: 4.02 ms → 4.04 ms." in told(("4.02 ms", "4.04 ms"), 1.005, "worse")
+    assert "The longest stall stays: 4.04 ms → 4.02 ms." in told(("4.04 ms", "4.02 ms"), 1.005, "better")
+    assert "The longest stall grew: 4 ms → 6 ms." in told(("4 ms", "6 ms"), 1.5, "worse")
+    assert "longest stall" not in told(("4 ms", "1 ms"), 4.0, "better")
+
+
 def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
     def beside(percent: float, seen: Run) -> Run:
         return dataclasses.replace(seen, disturbed=(ForeignLoad(7, "qemu", 1, percent),))
 
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another")
     assert said(between(before, after), before, after).startswith("Looks worse: p90: 200 ns → 4.2 µs")
-    for first, second, doubtful in ((0.0, 1.0, True), (0.0, 0.9, False), (20.0, 41.0, True), (20.0, 40.0, False)):
+    for first, second, doubtful in ((0.0, 1.0, True), (0.0, 0.9, False), (2.0, 4.1, True), (20.0, 39.0, False)):
         pair = beside(first, before), beside(second, after)
         found = between(*pair)
         known = tuple(map(KnownRun, pair))
@@ -149,6 +184,14 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         back = between(pair[1], pair[0])
         assert not disturbances.busier_after(back, known[::-1])
         assert said(back, pair[1], pair[0]).startswith("Looks better: ")
+    # A task that took much more makes the latencies not comparable, whatever they are.
+    for much in (beside(9.0, after), beside(9.0, dataclasses.replace(before, id="another"))):
+        told = said(between(before, much), before, much)
+        assert told.startswith(
+            "Latency is not comparable: in the second run, qemu used 9 % of a CPU (none in the first"
+        )
+        assert "Measure the second run again, or go on" in " ".join(told.split())
+        assert effect.large_figure(between(before, much), runs=(KnownRun(before), KnownRun(much))) == ("", "")
 
 
 def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change() -> None:
@@ -445,12 +488,12 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert none.lead is None
     others = ForeignLoad(8, "cron", 1, 2.0), ForeignLoad(9, "sshd", 1, 3.0)
     disturbed = dataclasses.replace(b, disturbed=(others[0], load, load, others[1]))
-    text = said(none, a, disturbed)
-    assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
+    assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in said(none, a, b)
+    text = said(none, dataclasses.replace(a, disturbed=(load,)), disturbed)
     assert "\x1b[31m" not in text
-    assert "In the second run, qemu" in text
-    # Beside a task that took much time, the small ones are not told.
-    assert " ".join(text.split()).endswith("used 174 % of one CPU's time.")
+    # A task that makes the runs not comparable is told once, and the small ones beside it are not.
+    assert text.startswith("Latency is not comparable: in the second run, qemu [31m used 174 % of a CPU (87 % in the")
+    assert " ".join(text.split()).endswith("again, or go on: equal runs can differ by as much.")
     small = effect.result_of_two_runs(
         none, (KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))), "changed", 400
     )
@@ -1202,11 +1245,18 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     lines = said(dataclasses.replace(found, causes=(cause,)), before, after, width=300).splitlines()
     assert lines[0].startswith("What changed: the thread preempted: 93")
     assert "5.6 times less" in lines[2]
-    # Another cause that explains the worse curve is told, too.
-    other = CauseTime("task python3", (1e6, 50e6), task="python3")
+    # Another cause that explains the worse curve is told, too. If it is a task, the curves are not comparable.
+    other = CauseTime("interrupt disk", (1e6, 50e6))
     beside = said(dataclasses.replace(found, causes=(other, cause)), before, after, width=300)
-    assert "It may come from task python3: 1 ms → 50 ms of each second. This change does not act on it." in beside
-    load = dataclasses.replace(other, own_load=True)
+    assert "It may come from interrupt disk: 1 ms → 50 ms of each second. This change does not act on it." in beside
+    task = CauseTime("task python3", (1e6, 50e6), task="python3")
+    lines = said(dataclasses.replace(found, causes=(task, cause)), before, after, width=300).splitlines()
+    assert lines[0].startswith("What changed: the thread preempted: 93")
+    assert lines[1].startswith(
+        "Latency is not comparable: in the second run, task python3 took 50 ms of each second (1 ms"
+    )
+    assert "5.6 times less" in lines[2]
+    load = dataclasses.replace(task, own_load=True)
     beside = said(dataclasses.replace(found, causes=(load, cause)), before, after, width=300)
     assert "It may come from task python3, this chapter's own noise: 1 ms → 50 ms" in beside
     # With no event in one run the factor is not known.

@@ -64,7 +64,7 @@ class ChapterComparison:
             strayed = (*strayed, *effect)
         if told_first:
             found = dataclasses.replace(found, strayed=other)
-            view = dataclasses.replace(view, relation="strayed")
+            view = dataclasses.replace(view, relation="strayed", reason=None)
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from jitter_workshop.flow.measuring.known_reason import known_reason, sentences
+from jitter_workshop.flow.measuring.known_reason import reason_of, sentences
 from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import CauseTime, Effect, Relation
@@ -44,10 +44,10 @@ def compare_runs(
 ) -> CompareView:
     """Return the comparison of two runs, with the waits if one of them needs them.
 
-    If both runs were made in the same way, the headline of the comparison tells the known reason for their difference.
-    Without one, it says how much chance alone changed the figures. ``from_due_time``: True to compare latencies from
-    the due time, if both runs have them. ``asked``: the percentile by which the chapter judges. ``causes``: the time of
-    each cause in both runs; () if a run has no trace.
+    The headline of the comparison tells the known reason why the runs cannot be compared (``known_reason.reason_of``).
+    Without one, and if both runs were made in the same way, it says how much chance alone changed the figures.
+    ``from_due_time``: True to compare latencies from the due time, if both runs have them. ``asked``: the percentile by
+    which the chapter judges. ``causes``: the time of each cause in both runs; () if a run has no trace.
     """
     from jitter_workshop.stats.comparison import compare
 
@@ -55,10 +55,10 @@ def compare_runs(
     clock = FROM_DUE_TIME if from_due_time else clock_with_waits(a)
     comparison = compare(a, b, INTENDED, clock) if waits else compare(a, b)
     found = relation(a, b)
-    if found != "alike" or a.id == b.id:
-        return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
-    reason = known_reason(KnownRun(a), KnownRun(b), causes)
-    return CompareView(comparison, sentences(reason) if reason else luck(a, b, asked), found, reason=reason)
+    reason = reason_of(found, KnownRun(a), KnownRun(b), causes) if a.id != b.id else None
+    if reason is not None:
+        return CompareView(comparison, sentences(reason, found), found, reason=reason)
+    return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
 
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:

@@ -1,16 +1,20 @@
-"""Find a known reason why two runs that were made in the same way differ. Such runs do not differ by luck, and they
-cannot be compared: one of them has to be made again.
+"""Find a known reason why two runs differ. Such runs cannot be compared: one of them has to be made again.
 
-A reason is what the trace, the messages or the counters show, in this order. Time without an event is no reason,
-because nothing shows who took it.
+If both runs were made in the same way, they then do not differ by luck. A reason is what the trace, the messages or the
+counters show, in this order. Time without an event is no reason, because nothing shows who took it.
+
+If a change was made between them, their latency cannot be compared if another task took much more in one of the runs.
+What is much is the same for both kinds of runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.model.effect import RUN_NAMES, CauseTime, KnownReason
-from jitter_workshop.model.text import SHORT, called
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, KnownReason, Relation
+from jitter_workshop.model.evidence import load_called, task_called
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import ID
 from jitter_workshop.stats.effect import MOVED, unlike_count
 from jitter_workshop.stats.figures import Figure, KnownRun, preempted_in
 from jitter_workshop.stats.omission import sent_share, sent_told, share_told
@@ -24,8 +28,24 @@ move p99.9."""
 _LEAST_COUNT = 100.0
 """The least difference in a count, per second, that is a reason. It is one event for each thousand messages."""
 _MOST_CAUSES = 2
-_MUCH_WORK = 5.0
-"""The least share of a CPU, in per cent, of a task that is named with a reason."""
+MUCH_WORK = 5.0
+"""The least share of a CPU, in per cent, of a task that is named where there is little room."""
+UNCOMPARED = ("Not comparable: ", "Latency is not comparable: ")
+"""The words before a reason: of two runs that were made in the same way, and of two with a change between them. The
+change may show in a count all the same."""
+OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
+"""The beginnings of the names of kernel tasks, which do the work of others. They may do that of a noise, and a change
+may give them more of it."""
+
+
+def reason_of(
+    relation: Relation, before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = ()
+) -> KnownReason | None:
+    """Return the reason why two runs with this relation cannot be compared, by :func:`known_reason` or
+    :func:`other_work`. Return None if none is known. ``causes``: as in these functions."""
+    if relation == "alike":
+        return known_reason(before, after, causes)
+    return other_work(before, after, causes) if relation == "changed" else None
 
 
 def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = ()) -> KnownReason | None:
@@ -61,6 +81,71 @@ def known_reason(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] 
     return KnownReason(f"in the {RUN_NAMES[which]} run, {told}", which, few=few is not None, causes=labels)
 
 
+def other_work(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = ()) -> KnownReason | None:
+    """Return the reason why the latency of two runs cannot be compared, although a change was made between them:
+    another task took much more time in one of them. Return None if no task did, for runs beside different noises, and
+    for runs of another machine.
+
+    By the trace, this is a task with :func:`_much_more` time that took at least half as much more as all stalls differ.
+    A task that the change acts on is none, and the chapter's own load is none. Without ``causes``, it is a task that
+    used at least MUCH_WORK per cent of a CPU more in the second run. A task that used less may have been kept away by
+    the change.
+    """
+    if any(seen.timeless or seen.recorded is not None for seen in (before, after)):
+        return None
+    if before.run.noise != after.run.noise:
+        return None
+    if causes:
+        whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+        wanted = abs(whole[1] - whole[0]) / 2
+        found = [one for one in causes if _is_other_task(one) and _grown(one) >= wanted]
+        found = [one for one in found if _much_more(one, _larger(one.ns), whole)]
+        if not found:
+            return None
+        most = max(found, key=_grown)
+        which = _larger(most.ns)
+        told = _took(most, which, f"in the {RUN_NAMES[1 - which]} run", first=True)
+        return KnownReason(f"in the {RUN_NAMES[which]} run, {told}", which, causes=(most.label,))
+    first, second = loads_by_name(before.run), loads_by_name(after.run)
+    name = max(second, key=lambda one: second[one] - first.get(one, 0.0), default="")
+    used, there = second.get(name, 0.0), first.get(name, 0.0)
+    if used - there < MUCH_WORK or used < MOVED * there:
+        return None
+    other = f"{there:.3g} %" if there else "none"
+    return KnownReason(
+        f"in the second run, {task_called(name)} used {used:.3g} % of a CPU ({other} in the first run)", 1
+    )
+
+
+def loads_by_name(run: Run) -> dict[str, float]:
+    """Return the other tasks that used CPU time during a run, as name → per cent of one CPU. Tasks of the same name are
+    added up, and a name says whose task it is (``load_called``)."""
+    used: dict[str, float] = {}
+    for load in run.disturbed:
+        name = load_called(load, ID)
+        used[name] = used.get(name, 0.0) + load.cpu_percent
+    return used
+
+
+def _is_other_task(one: CauseTime) -> bool:
+    """Return True if a cause is a task of neither the measurement nor the kernel, and the change does not act on it."""
+    if not one.task or one.task.startswith(OF_THE_KERNEL):
+        return False
+    return not (one.treated or one.own_load or any(one.at_most))
+
+
+def _grown(one: CauseTime) -> float:
+    """Return by how much the times of a cause in two runs differ, in ns a second."""
+    return max(one.ns) - min(one.ns)
+
+
+def _much_more(one: CauseTime, which: int, whole: Sequence[float]) -> bool:
+    """Return True if a cause took much more time in the run ``which`` than in the other one: LEAST_NS more, the factor
+    MOVED, and LEAST_SHARE of its stalled time. ``whole``: the stalled time of both runs, in ns a second."""
+    here, there = one.ns[which], one.ns[1 - which]
+    return here - there >= LEAST_NS and here >= max(MOVED * there, LEAST_SHARE * whole[which])
+
+
 def _fewest(shares: Sequence[float | None]) -> int | None:
     """Return the number of the run that sent so few of its messages that it cannot be compared with the other one.
     Return None if no run sent few, or if both miss a similar part: these can be compared with the waits. ``shares``:
@@ -78,9 +163,9 @@ def what_to_do(reason: KnownReason, key: str = "") -> str:
     return f"{again}, or go on: equal runs can differ by as much."
 
 
-def sentences(reason: KnownReason) -> str:
-    """Return a reason in sentences, with what to do."""
-    return f"Not comparable: {reason.told}. {what_to_do(reason)}"
+def sentences(reason: KnownReason, relation: Relation = "alike") -> str:
+    """Return a reason in sentences, with what to do. ``relation``: the relation of the two runs."""
+    return f"{UNCOMPARED[relation == 'changed']}{reason.told}. {what_to_do(reason)}"
 
 
 def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
@@ -94,11 +179,7 @@ def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
         return one.ns[more] - one.ns[1 - more]
 
     named = sorted((one for one in causes if one.named and not any(one.at_most)), key=grown, reverse=True)
-    sure = [
-        one
-        for one in named
-        if grown(one) >= LEAST_NS and one.ns[more] >= max(MOVED * one.ns[1 - more], LEAST_SHARE * whole[more])
-    ][:_MOST_CAUSES]
+    sure = [one for one in named if _much_more(one, more, whole)][:_MOST_CAUSES]
     wanted = (whole[more] - whole[1 - more]) / 2
     if sure and grown(sure[0]) >= wanted:
         return (sure[0],)
@@ -134,9 +215,7 @@ def _larger(values: tuple[float, float]) -> int:
 
 
 def _work_told(seen: KnownRun) -> list[str]:
-    """Return a clause on the other task that used most CPU time during a run; [] if none used _MUCH_WORK."""
-    used: dict[str, float] = {}
-    for load in seen.run.disturbed:
-        used[load.name] = used.get(load.name, 0.0) + load.cpu_percent
+    """Return a clause on the other task that used most CPU time during a run; [] if none used MUCH_WORK."""
+    used = loads_by_name(seen.run)
     name = max(used, key=lambda one: used[one], default="")
-    return [f"{called(name, SHORT)} used {used[name]:.3g} % of a CPU"] if name and used[name] >= _MUCH_WORK else []
+    return [f"{task_called(name)} used {used[name]:.3g} % of a CPU"] if name and used[name] >= MUCH_WORK else []

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
+from jitter_workshop.flow.measuring.known_reason import loads_by_name
 from jitter_workshop.model.effect import Effects
-from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, MEASURED, NOT_OURS, THIS_WORKSHOP, load_called
+from jitter_workshop.model.evidence import MEASURED, task_called
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import ID, SHORT, called, many
+from jitter_workshop.model.text import many
 from jitter_workshop.report.cause_words import causes_to_show
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.effect import MOVED, readings_apart
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from jitter_workshop.stats.scale import nice_ns
 
-MUCH_COMPANY = 5.0
-"""The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
 LEAST_OWN_NS = 1e6
 """The least time, in ns of each second, that measured threads took from each other and that is told."""
@@ -68,10 +67,7 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
-        together = {}
-        for load in seen.run.disturbed:
-            name = load_called(load, ID)
-            together[name] = together.get(name, 0.0) + load.cpu_percent
+        together = loads_by_name(seen.run)
     loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
     if not loads:
         return "", ""
@@ -80,9 +76,9 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     shares = [f"{_share(percent / number)} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
     if traced:
         shares[0] += _our_cpus(seen)
-        named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
+        named = ", ".join(f"{task_called(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
         return f"{named}{f' and {more} more' if more > 0 else ''}", ""
-    used = [f"{_task(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
+    used = [f"{task_called(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
     used[0] += " of this host's CPU time" if number else " of one CPU's time"
     rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
     return "", f"{', '.join(used)}{rest}"
@@ -97,12 +93,6 @@ def _host_cpus(run: Run) -> int | None:
     """Return the number of CPUs that were online on a run's host; None if the run does not say it."""
     online = run.host.get("cpus_online")
     return len(online) or None if isinstance(online, list | tuple) else None
-
-
-def _task(name: str) -> str:
-    """Return a task's name. A long name is cut, but not the words at its end that tell whose task it is."""
-    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
-    return f"{called(name.removesuffix(whose), SHORT)}{whose}"
 
 
 def _our_cpus(seen: KnownRun) -> str:

@@ -10,13 +10,21 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, known_reason, what_to_do
+from jitter_workshop.flow.measuring.known_reason import (
+    LEAST_SHARE,
+    MUCH_WORK,
+    OF_THE_KERNEL,
+    UNCOMPARED,
+    known_reason,
+    other_work,
+    reason_of,
+    what_to_do,
+)
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean, many
 from jitter_workshop.presenter.runs.disturbances import (
-    MUCH_COMPANY,
     busier_after,
     disturbances_of_two,
     neither_is_better,
@@ -68,8 +76,6 @@ _LEFT_OUT: dict[Uncompared, str] = {
 """The sentences on figures that two runs do not let one compare."""
 _NOT_THE_NOISE = "This task is not the noise."
 _AFRESH = "So measure again before you name the noise."
-_OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
-"""The beginnings of the names of kernel tasks that may do the work of a hidden noise."""
 _NOT_OF_THE_NOISE = "So the runs do not show what the hidden noise did"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
@@ -156,7 +162,8 @@ def large_figure(
             return f"{times_told(clocks[1] / max(clocks[0], 1))}×", "accent"
         judges = found.tail is not None and loud.name == found.tail.name
         large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
-        role = "accent" if noises_differ(runs) else _ROLES[found.direction]
+        mixed = noises_differ(runs) or _median_against(found, loud) is not None
+        role = "accent" if mixed else _ROLES[found.direction]
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
     if found is None:
         return "", ""
@@ -202,7 +209,7 @@ def result_of_two_runs(
     - the time of the chapter's causes, or of the cause that explains most of the difference
     - the largest effect in the other direction, coloured if it is a loss that chance does not explain
     - the warning of ``presenter.runs.omission``
-    - the state of the proof, and the tasks that took at least MUCH_COMPANY per cent of a CPU
+    - the state of the proof, and the tasks that took at least MUCH_WORK per cent of a CPU
     - notes: why the difference may be chance, what a percentile leaves out, and smaller tasks
 
     Only the :func:`loudest` of these is emphasised. ``proof``: a sentence on the proof of this change; "" if the change
@@ -239,10 +246,10 @@ def _compared(
         return [], 0, [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], 0, [], []
-    others = " ".join(disturbances_of_two(runs, MUCH_COMPANY))
+    others = " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if others else " ".join(disturbances_of_two(runs, 0.0))
     with_them = relation == "changed" and found.tail is not None and found.tail.name.endswith(WITH_WAITS)
-    reason = known_reason(runs[0], runs[1], found.causes) if relation == "alike" else None
+    reason = reason_of(relation, runs[0], runs[1], found.causes)
     # The result itself then asks for a run.
     asks = reason is not None or relation == "unsteady"
     warned = few_sent(runs, valued=not with_them, key="" if asks else key)
@@ -259,17 +266,23 @@ def _compared(
             return [line, *(Text(one.plain, "text") for one in few), *quiet], 1, known, below
         return [*few, line, *quiet], len(few), known, below
     proven, other = isinstance(proof, Text), of_another_cause(found)
-    figure, latency = _of_figure(found, runs), _of_latency(found, runs, quiet=not proven)
-    cause = _of_causes(found, runs, told=other)
+    figure, latency = _of_figure(found, runs, reason), _of_latency(found, runs, quiet=not proven)
+    lost, but = _but(found)
+    if reason is not None and latency:
+        # What this sentence would compare, and its loss, are not comparable.
+        latency = not_comparable(reason, key, relation, quiet=figure is not None and found.shown is not None)
+        other, lost, but = None, [], []
+        others = ""
+    cause = _of_causes(found, runs, told=other if reason is None else main_cause(found))
     if other is not None and latency:
         latency.append(f" {_may_come_from(other)}", "text")
     parts = [part for part in (figure, latency) if part]
-    lost, but = _but(found)
     losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
     if found.lead is None and of_chapter is not None and not found.causes:
         notes += _left(runs[1])
     notes.append(_not_compared(found))
-    if found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title:
+    of_the_tail = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
+    if of_the_tail and reason is None:
         notes.append(against_each_other(runs))
     below = [Text(one, "text") for one in (*notes, smaller) if one]
     if with_them:
@@ -293,15 +306,27 @@ def _compared(
     return shown, len(shown), [*losses, *few, *told_quietly], [*cause, *below]
 
 
-def _of_figure(found: Effects, runs: Sequence[KnownRun]) -> Text | None:
+def _of_figure(found: Effects, runs: Sequence[KnownRun], reason: KnownReason | None) -> Text | None:
     """Return a sentence on the chapter's figure. Return None if the chapter has none, or if :func:`_of_latency` tells
-    it."""
+    it. ``reason``: why the latency of the two runs cannot be compared; None if it can. Return None, too, if this reason
+    may explain the figure."""
+    if reason is not None and _explained_by(reason, found.shown or found.missed):
+        return None
     if (shown := found.shown) is not None:
         loud = loudest(found, runs) is shown
         return Text(f"{_WHAT_CHANGED}{_figure_told(shown)}.", "bold accent" if loud else "text")
     if (missed := found.missed) is not None:
         return Text(f"{_NOT_AS_EXPECTED}{_figure_told(missed)}.", "text")
     return None
+
+
+def _explained_by(reason: KnownReason, one: Effect | None) -> bool:
+    """Return True if another task that took much more in one run may be why a chapter's figure is larger in this run.
+    The figure is one of latency or of stalls, or a number of preemptions. ``one``: the effect on it; None for none."""
+    if one is None or one.factor < ALIKE:
+        return False
+    larger = int(one.how in ("more", "longer", "higher"))
+    return one.sort != "cause" or ("preempted" in one.name and larger == reason.run)
 
 
 def _figure_told(effect: Effect) -> str:
@@ -341,7 +366,8 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
     looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS.get(found.direction, _DIFFERS)
     if noises_differ(runs) or found.direction == "same":
         looks = _DIFFERS
-    role = "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction]
+    against = _median_against(found, first)
+    role = "accent" if doubtful or looks == _DIFFERS or against is not None else _ROLES[found.direction]
     style = f"bold {role}" if loudest(found, runs) is first else "text"
     line = Text.assemble((f"{looks}{describe_effect(first)}{_doubt(first)}.", style))
     if first is not lead:
@@ -356,7 +382,36 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
             said = f"One run, two clocks: p{DUE_TAIL} is {transit} by transit, {due} from the due time."
             return Text.assemble((said, style), (f" {_SECOND_RUN}{first.values[1]}.", "text"))
         line.append(f" Transit hides it: in the first run p{DUE_TAIL} of transit is {transit}.", "text")
+    if against is not None and (found.but is None or found.but.name != against.name):
+        line.append(f" But {describe_effect(against)}.", "text")
+    if stays := _longest_stays(found, first):
+        line.append(f" {stays}", "text")
     return line
+
+
+def _median_against(found: Effects, first: Effect) -> Effect | None:
+    """Return the effect on the median if it moved against an effect on latency, and by more than chance explains; else
+    None. A change that makes few messages early and most messages late is no plain gain. ``first``: the effect that is
+    told first."""
+    if first.sort != "latency" or first.direction == "same":
+        return None
+    median = next((e for e in found.differences if e.name.startswith(FIGURES["50"].title)), None)
+    if median is None or median.doubtful or median.factor < _APART:
+        return None
+    return median if median.direction not in ("same", first.direction) else None
+
+
+def _longest_stays(found: Effects, first: Effect) -> str:
+    """Return a sentence on the longest stall, if runs that stalls judge have fewer stalls, but no shorter one as their
+    longest; else "". ``first``: the effect that is told first."""
+    if found.tail is None or found.tail.sort != "stalls" or first.direction != "better":
+        return ""
+    longest = next((e for e in found.differences if e.name == FIGURES["max"].title), None)
+    if longest is None or longest.name in (first.name, found.but.name if found.but is not None else ""):
+        return ""
+    if longest.factor >= ALIKE:
+        return f"The longest stall grew: {' → '.join(longest.values)}." if longest.direction == "worse" else ""
+    return f"The longest stall stays: {' → '.join(longest.values)}."
 
 
 def _hardly_moved(felt: Effect) -> str:
@@ -572,11 +627,14 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
 
 
-def not_comparable(reason: KnownReason, key: str = "") -> Text:
-    """Return the result of two runs that were made in the same way, and differ for a known reason. ``key``: the key
-    that makes the run again; "" for none."""
-    told = (f"{reason.told}.", "bold text")
-    return Text.assemble(("Not comparable: ", "bold bad"), told, (f" {what_to_do(reason, key)}", "text"))
+def not_comparable(reason: KnownReason, key: str = "", relation: Relation = "alike", *, quiet: bool = False) -> Text:
+    """Return the result of two runs that differ for a known reason. ``key``: the key that makes the run again; "" for
+    none. ``quiet``: True if another line of the result is the emphasised one."""
+    loud = "" if quiet else "bold "
+    told = (f"{reason.told}.", f"{loud}text")
+    return Text.assemble(
+        (UNCOMPARED[relation == "changed"], f"{loud}bad"), told, (f" {what_to_do(reason, key)}", "text")
+    )
 
 
 def _largest_difference(shown: Effect, found: Effects) -> str:
@@ -714,8 +772,11 @@ def _doubt(effect: Effect) -> str:
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host, few messages in a run (``presenter.runs.omission``), and a cause that the change is not made to reduce."""
+    host (``flow.measuring.known_reason.other_work``, ``presenter.runs.disturbances.busier_after``), few messages in a
+    run (``presenter.runs.omission``), and a cause that the change is not made to reduce."""
     if any(sent_share(seen) is not None for seen in runs):
+        return True
+    if len(runs) == 2 and other_work(runs[0], runs[1], found.causes) is not None:
         return True
     return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None
 
@@ -775,7 +836,7 @@ def another_task(found: Effects) -> CauseTime | None:
     from jitter_workshop.flow.chapters.hunt import THREADS
 
     most = max(found.causes, key=lambda one: abs(one.ns[1] - one.ns[0]), default=None)
-    if most is None or not most.known or most.task.startswith(_OF_THE_KERNEL):
+    if most is None or not most.known or most.task.startswith(OF_THE_KERNEL):
         return None
     low, high = sorted(most.ns)
     small = high < MOVED * low or 2 * (high - low) < sum(abs(one.ns[1] - one.ns[0]) for one in found.causes)

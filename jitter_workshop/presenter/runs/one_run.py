@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.flow.measuring.known_reason import MUCH_WORK
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import WORD, clean
-from jitter_workshop.presenter.runs.disturbances import MUCH_COMPANY, disturbance_clause, own_threads_clause
+from jitter_workshop.presenter.runs.disturbances import disturbance_clause, own_threads_clause
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -86,7 +87,7 @@ def result_of_one_run(
     if own := own_threads_clause(seen):
         line.append(" · " if line else "", "dim").append(own, "bad")
     if others := disturbance_clause(seen):
-        much = disturbance_clause(seen, MUCH_COMPANY)
+        much = disturbance_clause(seen, MUCH_WORK)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
     if warning:
         parts = [part for part in ((line, warning) if known else (warning, line)) if part]
