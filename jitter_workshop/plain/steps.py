@@ -22,6 +22,7 @@ from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import masks, next_step
+from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
@@ -507,6 +508,9 @@ class PlainCompare(PlainStep):
             talk.say(*told, "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
+                talk.say("")
+            if proven := said_of_proof(walk, self.workshop.course):
+                talk.tell(proven)
                 talk.say("")
         elif rates := chapter_view.gap_rates(walk, self.name, talk.width):
             talk.say(*rates, "")

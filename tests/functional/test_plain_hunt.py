@@ -249,7 +249,7 @@ def test_a_cure_line_by_line(workshop: FakeWorkshop) -> None:
         "cure 0 Measure on CPU 0",
         "'99' is not the number of a CPU",
         "'nowhere' is not the number of a CPU",
-        "The time in stalls per second was",
+        "The time in stalls per second is",
         "quiet beside the noise with the cure",
     ):
         assert part.removeprefix("! ") in text, part

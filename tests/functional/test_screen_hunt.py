@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import ISOLATED_REMEDY, NONE_HIDDEN
+from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
@@ -29,8 +30,10 @@ from jitter_workshop.presenter.course.hunt import (
 )
 from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER
 from jitter_workshop.presenter.runs.causes import NO_TRACE
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
+from jitter_workshop.tui.screens.chapter import steps
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.hunting import SuspectsPage
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
@@ -189,8 +192,14 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
 @SIZES
 @pytest.mark.parametrize("tries", [True, False])
 async def test_after_the_name_enter_tries_a_cure_and_n_ends_the_noise(
-    workshop: FakeWorkshop, size: tuple[int, int], tries: bool
+    workshop: FakeWorkshop, size: tuple[int, int], tries: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[list[str]] = []
+
+    def difference(before: KnownRun, after: KnownRun, _: str | None = None) -> None:
+        asked.append([before.run.id, after.run.id])
+
+    monkeypatch.setattr(steps, "judged_effect", difference)
     read = ["enter"] if size[0] < 100 else []
     async with at(workshop, size, *BESIDE, "enter", *read, "enter", "2", "enter", "escape") as (app, pilot):
         assert "▸COMPARE" in text_of(app)
@@ -207,6 +216,14 @@ async def test_after_the_name_enter_tries_a_cure_and_n_ends_the_noise(
             assert workshop.measured == 4
             assert workshop.context.runs.every()[-1].notes[HUNTED]
             assert "kept away" not in flat(app), "no trace shows that"
+            # The chart marks the newest pair, and the sentences on the cure are not cut.
+            runs = workshop.walk("hunt").progress.runs
+            asked.clear()
+            assert isinstance(app.screen, ChapterScreen)
+            app.screen.now.drawing()
+            assert asked == [[runs["again"], runs[TREATED]]]
+            assert "do not show whether the cure helped." in flat(app)
+            assert "t: more" not in text_of(app)
         else:
             await press(pilot, "n")
             assert ENOUGH in flat(app)

@@ -238,3 +238,42 @@ def test_a_damaged_trace_weighs_nothing(workshop: FakeWorkshop, monkeypatch: pyt
     assert workshop.walk("hunt").progress.weighed == {}
     assert workshop.hunts.hunt is not None
     assert not workshop.hunts.hunt.cured
+
+
+def traced(*causes: tuple[str, str, float]) -> EvidenceReport:
+    """A report of one second with these times."""
+    made = tuple(Cause(kind, name, 1, round(ns), 1, ns, 0) for kind, name, ns in causes)
+    return EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, made, (), 10**9)
+
+
+def test_another_cause_that_came_in_is_named_with_both_times() -> None:
+    beside = traced(("task", "thief", 25.0 * MS), ("no_event", "", 2.66 * MS), ("task", "cron", 1.0 * MS))
+    treated = traced(("no_event", "", 12.9 * MS), ("task", "cron", 3.5 * MS))
+    found = cure.came_in(beside, treated)
+    assert found is not None
+    assert (found.label.startswith("no event"), found.ns) == (True, (2.66 * MS, 12.9 * MS))
+    # A cause that took less than twice as much, hardly more, or a small share did not come in.
+    for ns in (5.0, 3.2):
+        assert cure.came_in(beside, traced(("no_event", "", ns * MS), ("task", "cron", 1.1 * MS))) is None
+    assert cure.came_in(beside, traced(("task", "cron", 1.9 * MS))) is None
+    assert cure.came_in(beside, traced(("task", "thief", 26 * MS), ("task", "cron", 2.2 * MS))) is None
+    # With the noise, which the cure did not touch, the new cause is named all the same.
+    both = cure.came_in(beside, traced(("task", "thief", 26 * MS), ("task", "make", 9 * MS)))
+    assert both is not None
+    assert (both.label, both.ns) == ("task make", (0.0, 9.0 * MS))
+
+
+def test_the_sentences_tell_the_time_now_and_the_other_cause(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = {
+        "20260101-000000-bbbb": traced(("task", "thief", 25.7 * MS)),
+        "20260101-000000-cccc": traced(("task", "make", 12.9 * MS)),
+    }
+    monkeypatch.setattr(workshop.context.runs, "known_causes", lambda run: reports.get(run.id))
+    told = said(workshop, 6.93 * MS, 33.4 * MS, 17.7 * MS, Weighed(25.7 * MS, 0))
+    assert told == (
+        "The cure helped: in the traces the noise took 25.7 ms a second before the cure and 0 ns now. The time in "
+        "stalls per second is 17.7 ms now. It was 6.93 ms without the noise and 33.4 ms with the noise. Another cause "
+        "came in: task make, 0 ns → 12.9 ms a second."
+    )

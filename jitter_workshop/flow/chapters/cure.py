@@ -11,10 +11,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from jitter_workshop.flow.chapters.suspects import of_trace
 from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.flow.measuring.known_reason import much_more
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.effect import CauseTime
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Weighed
 from jitter_workshop.model.text import ID, REASON, clean
@@ -68,10 +72,29 @@ def view(walk: ChapterWalk) -> CureView | None:
         return None
     after = {row.measure: row.b for row in second.rows}
     rows = tuple((row.measure, row.a, row.b, after[row.measure]) for row in first.rows if row.measure in after)
-    return CureView(rows, _in_words(quiet, beside, treated, walk.progress.weighed.get(treated.id)))
+    reports = [walk.runs.seen(run).report for run in (beside, treated)]
+    known = [report for report in reports if report is not None]
+    other = came_in(*known) if len(known) == len(reports) else None
+    return CureView(rows, _in_words(quiet, beside, treated, walk.progress.weighed.get(treated.id), other))
 
 
-def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> str:
+def came_in(beside: EvidenceReport, treated: EvidenceReport) -> CauseTime | None:
+    """Return the cause that took much more (``known_reason.much_more``) in the run with the cure than in the run beside
+    the noise, with its times in both. It hides how much of the time the cure took away. If there are several, return
+    the one that grew most; None if there is none."""
+    both = [{(one.kind, one.name): one for one in of_trace(report, most=None).suspects} for report in (beside, treated)]
+    seconds = [max(report.measured_ns, 1) / 1e9 for report in (beside, treated)]
+    found = []
+    for key, one in both[1].items():
+        before = both[0].get(key)
+        ns = ((before.total_ns or 0) if before is not None else 0) / seconds[0], (one.total_ns or 0) / seconds[1]
+        found.append(CauseTime(one.label, ns))
+    whole = 0.0, sum(one.ns[1] for one in found)
+    more = (one for one in found if much_more(one, 1, whole))
+    return max(more, key=lambda one: one.ns[1] - one.ns[0], default=None)
+
+
+def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None, other: CauseTime | None) -> str:
     before, during, after = (run.stalls.stolen_ns_per_second for run in (quiet, beside, treated))
     elsewhere = treated.placement.sampler != beside.placement.sampler
     where = (
@@ -80,10 +103,12 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         else ""
     )
     said = (
-        f"The time in stalls per second was {nice_ns(before)} without the noise and {nice_ns(during)} with the noise. "
-        "It is "
+        f"The time in stalls per second is {nice_ns(after)} now. It was {nice_ns(before)} without the noise and "
+        f"{nice_ns(during)} with the noise."
     )
-    said += f"{nice_ns(after)} now."
+    if other is not None:
+        then, now = map(nice_ns, other.ns)
+        said += f" Another cause came in: {other.label}, {then} → {now} a second."
     if seen is not None and seen.beside_ns > 0:
         took = f"the noise took {nice_ns(seen.beside_ns)} a second before the cure and {nice_ns(seen.now_ns)} now"
         return f"{_verdict(seen)}: in the traces {took}. {said}{where}"

@@ -86,7 +86,7 @@ def other_work(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = 
     another task took much more time in one of them. Return None if no task did, for runs beside different noises, and
     for runs of another machine.
 
-    By the trace, this is a task with :func:`_much_more` time that took at least half as much more as all stalls differ.
+    By the trace, this is a task with :func:`much_more` time that took at least half as much more as all stalls differ.
     A task that the change acts on is none, and the chapter's own load is none. Without ``causes``, it is a task that
     used at least MUCH_WORK per cent of a CPU more in the second run. A task that used less may have been kept away by
     the change.
@@ -99,7 +99,7 @@ def other_work(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = 
         whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
         wanted = abs(whole[1] - whole[0]) / 2
         found = [one for one in causes if _is_other_task(one) and _grown(one) >= wanted]
-        found = [one for one in found if _much_more(one, _larger(one.ns), whole)]
+        found = [one for one in found if much_more(one, _larger(one.ns), whole)]
         if not found:
             return None
         most = max(found, key=_grown)
@@ -139,7 +139,7 @@ def _grown(one: CauseTime) -> float:
     return max(one.ns) - min(one.ns)
 
 
-def _much_more(one: CauseTime, which: int, whole: Sequence[float]) -> bool:
+def much_more(one: CauseTime, which: int, whole: Sequence[float]) -> bool:
     """Return True if a cause took much more time in the run ``which`` than in the other one: LEAST_NS more, the factor
     MOVED, and LEAST_SHARE of its stalled time. ``whole``: the stalled time of both runs, in ns a second."""
     here, there = one.ns[which], one.ns[1 - which]
@@ -179,7 +179,7 @@ def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
         return one.ns[more] - one.ns[1 - more]
 
     named = sorted((one for one in causes if one.named and not any(one.at_most)), key=grown, reverse=True)
-    sure = [one for one in named if _much_more(one, more, whole)][:_MOST_CAUSES]
+    sure = [one for one in named if much_more(one, more, whole)][:_MOST_CAUSES]
     wanted = (whole[more] - whole[1 - more]) / 2
     if sure and grown(sure[0]) >= wanted:
         return (sure[0],)

@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
-from jitter_workshop.model.course import OPEN, SLOTS, StepName
+from jitter_workshop.model.course import OPEN, SLOTS, TREATED, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Guess
@@ -29,6 +29,7 @@ from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
+from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, root_words
@@ -894,7 +895,8 @@ class Again(Measure):
 
     def said(self) -> list[str]:
         made = self.walk.runs.run_in(self.name) is not None
-        return self._words_explained if made else []
+        proven = said_of_proof(self.walk, self.page.workshop.course)
+        return [*filter(None, (proven,)), *(self._words_explained if made else [])]
 
     @property
     def enter_key(self) -> EnterKey:
@@ -1293,7 +1295,7 @@ class Compare(Step):
         return "stay"
 
     def drawing(self) -> Drawing:
-        both, marks = self._both, self._kept_mark
+        both, marks = self._pair, self._kept_mark
         # Of two recorded curves neither is the learner's newest.
         recorded = self.walk.host.rehearsed
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
@@ -1308,17 +1310,27 @@ class Compare(Step):
         unlike_runs = relation == "unsteady" or self._reason is not None
         if found is None or unlike_runs or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
-        told = effect.describe_effect(found) if relation == "changed" else effect.apart(found)
+        changed = relation == "changed" and self._cured is None
+        told = effect.describe_effect(found) if changed else effect.apart(found)
         # The space between two curves is shaded as better or worse only where the result says so. After a proof its
         # verdict says that, and not two of many runs.
         judged = not proof.leads(self.proof) and effect.calls_better_or_worse(self._effects, both, relation)
         between = (before, after) if judged else None
-        undecided = proof.leads(self.proof) or (relation == "changed" and not disturbances.noises_differ(both))
+        undecided = proof.leads(self.proof) or (changed and not disturbances.noises_differ(both))
         loud = found.factor >= MOVED and not found.doubtful and (judged or not undecided)
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
         # Of few stalls, a factor in the chart would say more than the result does.
         few = level_ns is not None and found.doubtful
         return Drawing(marks, between, None if few else gap, bright=None)
+
+    @property
+    def _pair(self) -> tuple[KnownRun, KnownRun] | None:
+        """Return the two runs whose difference the chart marks: after a cure the run beside the noise and the run with
+        the cure, else the runs before and after the change. None if a run is missing."""
+        if self._cured is None:
+            return self._both
+        beside, treated = self.walk.runs.known("again"), self.walk.runs.known(TREATED)
+        return None if beside is None or treated is None else (beside, treated)
 
     @property
     def _judged(self) -> str:
@@ -1339,7 +1351,7 @@ class Compare(Step):
         Return None if a run is missing. Also return None in a chapter that judges by the due time: both runs have only
         a curve of transit. If a run sent few of its planned messages, the difference is the one with the waits.
         """
-        both = self._both
+        both = self._pair
         if both is None or self.walk.runs.from_due_time:
             return None
         judge = judge_of(self.page.asked, *both)
@@ -1523,7 +1535,8 @@ class Compare(Step):
         if compared is None or compared.effects is None:
             return []
         both_ways = self.walk.noise.both_ways() if self._short else ""
-        return [" ".join(filter(None, (*compared.notes, both_ways)))]
+        proven = said_of_proof(self.walk, self.page.workshop.course)
+        return [*filter(None, (proven, " ".join(filter(None, (*compared.notes, both_ways)))))]
 
     def keys(self) -> StepKeys:
         keys: list[Shown] = []
