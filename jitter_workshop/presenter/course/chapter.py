@@ -150,7 +150,7 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
 
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
-    """Return the step whose run has to be made again: it is the reason why two equal runs cannot be compared, settings
+    """Return the step whose run has to be made again: it is the reason why the two runs cannot be compared, settings
     changed during it, or it sent few of its messages. Return None if there is no such run, or if it cannot be made now.
     ``view``: the comparison of ``both``, the chapter's two runs."""
     number = view.reason.run if view is not None and view.reason is not None else None
