@@ -39,7 +39,7 @@ def test_a_thread_that_was_never_preempted_is_the_proof() -> None:
     assert told(0, TIMER) == "These 10 s prove that no other task ran on this CPU: the thread was never preempted."
 
 
-def test_a_failed_proof_names_the_longest_task_and_what_to_look_at_next() -> None:
+def test_a_failed_proof_names_the_longest_task_and_the_next_step() -> None:
     assert told(20, PYTHON, GC, TIMER) == (
         "These 10 s do not prove isolation: 20 preemptions, the longest by work gc_worker (3.98 ms). Next: v (causes), "
         "then chapter 'Workqueues and masks'."
@@ -55,7 +55,7 @@ def test_a_run_without_the_count_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(("evidence", "says"), [(("left",), True), (("switches",), False)])
-def test_only_a_chapter_that_asks_what_is_left_tells_it(evidence: tuple[str, ...], says: bool) -> None:
+def test_only_a_chapter_that_asks_for_the_proof_tells_it(evidence: tuple[str, ...], says: bool) -> None:
     workshop = open_workshop()
     walk = walk_with(workshop.walk("baseline"), evidence=evidence)
     assert said_of_proof(walk, workshop.course) == ""

@@ -4,7 +4,7 @@ If both runs were made in the same way, they then do not differ by luck. A reaso
 counters show, in this order. Time without an event is no reason, because nothing shows who took it.
 
 If a change was made between them, their latency cannot be compared if another task took much more in one of the runs.
-What is much is the same for both kinds of runs.
+The same sizes count as much for both kinds of runs.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ def _compared(
     figure, latency = _of_figure(found, runs, reason), _of_latency(found, runs, quiet=not proven)
     lost, but = _but(found)
     if reason is not None and latency:
-        # What this sentence would compare, and its loss, are not comparable.
+        # The latencies are not comparable, so no gain and no loss in them is told.
         latency = not_comparable(reason, key, relation, quiet=figure is not None and found.shown is not None)
         other, lost, but = None, [], []
         others = ""
