@@ -20,6 +20,8 @@ from jitter_workshop.stats.curve import curve_percentile_at, curve_value_at
 _MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
 """The characters that a label may cover: faint lines of the grid, and the space between two curves. It must not cover
 dots and marks."""
+_NEAR = 6
+"""The number of rows between a line and its label up to which they are seen together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,9 @@ def _put_label(
     places: Callable[[int], Sequence[tuple[int, int]]],
 ) -> None:
     """Write the label of a distance where it covers no dot: beside the line, or else where the chart has room, as near
-    to the line as possible. Where there is no such place for it, write a shorter label. If that has none either, the
-    label stands beside the line and covers as few dots as possible. Where it has no room there, write none.
+    to the line as possible. Where there is no such place for it, or only one that is more than _NEAR rows away, write a
+    shorter label. If that has no free place either, the label stands beside the line and covers as few dots as
+    possible. Where it has no room there, write none.
 
     ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
     so many characters, as (row, first column), the best first."""
@@ -157,7 +160,7 @@ def _put_label(
         # A row is about twice as high as a column is wide.
         return 2 * abs(row - middle[0]) + abs(start + size // 2 - middle[1])
 
-    found: list[tuple[int, str, int, int]] = []
+    found: list[tuple[int, bool, str, int, int]] = []
     for label in (f" {gap.label} ", f" {short} "):
         size = len(label)
         every = [(row, start) for row in range(frame.rows) for start in range(frame.columns - size + 1)]
@@ -167,10 +170,10 @@ def _put_label(
         if free is None and beside:
             free = min(beside, key=partial(covered, size=size))
         if free is not None:
-            found.append((covered(free, size), label, *free))
+            found.append((covered(free, size), abs(free[0] - middle[0]) > _NEAR, label, *free))
     if not found:
         return
-    _, label, row, start = min(found, key=lambda one: one[0])
+    *_, label, row, start = min(found, key=lambda one: one[:2])
     for offset, character in enumerate(label):
         at = start + offset
         cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))

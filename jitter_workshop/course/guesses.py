@@ -409,9 +409,9 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun, *, waits: bool) -> Gues
         return GuessOutcome(text, None, "", guessed, None)
     if not waits and sent_share(seen) is not None:
         return GuessOutcome(f"{_NOT_JUDGED}{_FEW_SENT}, and {_LEFT_OUT}", None, "", guessed, None)
-    near, words = judge_value(guessed, measured, called)
+    near, words = judge_value(guessed, measured)
     few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
-    text = f"You marked {nice_ns(guessed)} at {called}; the run measured {few}{nice_ns(measured)}. {words}"
+    text = f"You marked {nice_ns(guessed)} at {called}; it was {few}{nice_ns(measured)}, {words}."
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"
@@ -432,22 +432,20 @@ def by_curve(task: GuessTask, guess: Guess, curve: PercentileCurve) -> GuessOutc
             None,
             measured,
         )
-    near, words = judge_value(guess.value_ns, measured, f"p{percentile}")
+    near, words = judge_value(guess.value_ns, measured)
     marked = f"You marked {nice_ns(guess.value_ns)} at p{percentile}"
-    text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}. {words}"
+    text = f"{marked}; '{clean(curve.label, ID)}' had {nice_ns(measured)}, {words}."
     answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({answer.text}): {answer.explanation}"
     return GuessOutcome(text, near, explanation, guess.value_ns, measured)
 
 
-def judge_value(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:
-    """Return two values: True if the guess is near the measured value, and a sentence that compares both. ``what``: the
-    name of the value."""
+def judge_value(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
+    """Return two values: True if the guess is near the measured value, and words that compare both, such as ``3.2×
+    longer``: the measured value is longer than the guess."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:
-        return True, "That is practically exact."
+        return True, "practically as you said"
     side = "longer" if measured_ns > guessed_ns else "shorter"
-    if ratio <= NEAR_FACTOR:
-        return True, f"Near: {what} was {ratio_text(ratio)} {side} than you thought."
-    return False, f"{what} was {ratio_text(ratio)} {side} than you thought."
+    return ratio <= NEAR_FACTOR, f"{ratio_text(ratio)} {side}"

@@ -125,7 +125,7 @@ def _cpus(summary: HostSummary, hot: tuple[int, ...]) -> str:
     count, allowed = len(summary.cpus_online), len(summary.cpus_allowed)
     text = f"{count} CPU" if count == 1 else f"{count} CPUs"
     if allowed != count:
-        text = f"{allowed} of {text}"
+        text = f"may run on {allowed} of {text}"
     shape = [f"{summary.packages} packages"] if summary.packages and summary.packages > 1 else []
     shape += ["SMT"] if summary.smt else []
     text += f" ({', '.join(shape)})" if shape else ""

@@ -22,6 +22,10 @@ MARKS: dict[State, tuple[str, str, str]] = {
 
 SENTENCES = 1_000
 """The largest number of characters of a reason or an advice."""
+_UNITS = {"stat-interval": "s", "compaction": "of 100"}
+"""The id of a check whose value is a bare number → the unit of this number."""
+_LISTS_OF_CPUS = ("watchdogs",)
+"""The ids of the checks whose value is a list of CPUs."""
 _FILES = 24
 """The largest number of files that are listed for a check; a pattern stands for the others."""
 
@@ -101,6 +105,17 @@ def _says(setting: Setting) -> str:
     return clean(setting.current if setting.current is not None else setting.reason, LABEL) or "(empty)"
 
 
+def _with_unit(check: Assessment, value: str) -> str:
+    """Return a check's value, safe for a terminal. A bare number has its unit, and a list of CPUs the word before
+    it."""
+    told = clean(value, SENTENCES)
+    if not told[:1].isdigit():
+        return told
+    if check.id in _LISTS_OF_CPUS:
+        return f"CPU{'' if told.isdigit() else 's'} {told}"
+    return f"{told} {_UNITS[check.id]}" if check.id in _UNITS else told
+
+
 def value_in_words(check: Assessment, before: str = "") -> str:
     """Return a check's value in words, with an arrow to the better value, if there is one.
 
@@ -111,9 +126,9 @@ def value_in_words(check: Assessment, before: str = "") -> str:
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, SENTENCES)}" if check.wanted else ""
-    value = clean(check.value, SENTENCES)
+    value = _with_unit(check, check.value)
     if check.state == "improve" and check.wanted is not None and check.wanted != check.value:
-        return f"{value or 'not known'} → {clean(check.wanted, SENTENCES)}"
+        return f"{value or 'not known'} → {_with_unit(check, check.wanted)}"
     if check.state == "info" and reason:
         return f"{value}; {reason}" if value else reason
     return value or reason

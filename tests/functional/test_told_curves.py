@@ -145,7 +145,7 @@ async def test_the_runs_of_a_chapter_have_one_clock_on_each_of_its_pages(
         values = {"measure": "2.1 µs", "again": "169 ms"}
     guess = walk.guess.outcome()
     assert guess is not None
-    assert f"at p99.9 with the waits; the run measured ~{values['measure']}" in guess.text
+    assert f"at p99.9 with the waits; it was ~{values['measure']}" in guess.text
     for step, value in values.items():
         walk.go(step)
         app = WorkshopApp(workshop, "baseline")

@@ -258,7 +258,7 @@ def test_a_mark_is_judged_by_the_latency_with_the_waits_if_few_messages_were_sen
     assert judged is not None
     if known:
         assert (judged.near, judged.measured_ns) == (True, 50_000_000)
-        assert "at p99.9 with the waits; the run measured" in judged.text
+        assert "at p99.9 with the waits; it was 50 ms" in judged.text
     else:
         assert judged.near is None
         assert "leaves out the waits" in judged.text

@@ -267,7 +267,7 @@ def test_a_mark_is_judged_and_explained() -> None:
     far = outcome(MARK, Guess(percentile="99.9", value_ns=2_000_000), KnownRun(run))
     assert (far.near, far.guessed_ns, far.measured_ns) == (False, 2_000_000, 200)
     assert "marked 2 ms at p99.9;" in far.text
-    assert "; the run measured 200 ns" in far.text
+    assert "; it was 200 ns, 10,000× shorter." in far.text
     assert "Quiet." in far.explanation
     assert "Queued." in far.explanation
     near = outcome(MARK, Guess(percentile="99.9", value_ns=210), KnownRun(run))

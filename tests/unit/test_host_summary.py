@@ -75,7 +75,7 @@ def test_the_line_names_the_usable_cpus_and_the_rights(host_tree: Callable[[str]
         steal_percent=0.02,
         cpu_max_quota_us=None,
     )
-    facts = ["KVM guest", "1 of 2 CPUs", "no cpufreq", "steal 0.02 %", "not root"]
+    facts = ["KVM guest", "may run on 1 of 2 CPUs", "no cpufreq", "steal 0.02 %", "not root"]
     assert host_line(summary).split(" · ") == facts
     assert host_line(dataclasses.replace(summary, is_root=True)).endswith(" · root")
 

@@ -16,6 +16,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import Fact
 from jitter_workshop.presenter.host.status import check_table, fact_lines
 from jitter_workshop.presenter.text.lines import Output, wrap, written
+from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.report.formats import prometheus
 
 PAGE = StatusHead(False, True, "1", "0", "asked with --cpus")
@@ -24,6 +25,19 @@ ESCAPE = re.compile(r"\x1b\[[\d;]+m")
 
 def render(page: StatusHead, groups: Any, width: int, colour: bool = False, *, brief: bool = True) -> str:
     return written(check_table("lab03 · Linux 6.12", page, groups, width, brief=brief), colour)
+
+
+@pytest.mark.parametrize(
+    ("ident", "values", "told"),
+    [
+        ("stat-interval", ("1", "10"), "1 s → 10 s"),
+        ("compaction", ("20", "0"), "20 of 100 → 0 of 100"),
+        ("watchdogs", ("0-1", "0"), "CPUs 0-1 → CPU 0"),
+        ("governor", ("powersave", "performance"), "powersave → performance"),
+    ],
+)
+def test_a_bare_number_of_a_check_has_its_unit(ident: str, values: tuple[str, str], told: str) -> None:
+    assert value_in_words(check(ident, value=values[0], wanted=values[1])) == told
 
 
 def check(id: str = "governor", state: Any = "improve", **more: Any) -> Assessment:

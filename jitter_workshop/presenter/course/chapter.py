@@ -594,7 +594,7 @@ def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool) -> Lines
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),
-        False: ("✗ not near: " if of_mark else "✗ ", "bad"),
+        False: ("✗ ", "bad"),
         None: ("", "text"),
     }[outcome.near]
     text = Text.assemble((sign, f"bold {role}"), styled(outcome.text, "text"), style="text")

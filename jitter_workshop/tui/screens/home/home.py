@@ -58,6 +58,7 @@ ABOUT_ROWS = {False: 3, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
 _ABOUT_HEIGHT = 4
 """The height of that text on a narrow screen, with a blank row above it (#about in workshop.tcss)."""
+_BETWEEN_FACTS = " · "
 _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_BAR = 6
@@ -196,7 +197,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return wrap(Text(WHAT_THIS_IS, "bold text"), width)
 
     def _host_line(self, width: int) -> Iterable[Text]:
-        yield Text(cpus_in_short(clean(self.workshop.host_line(), MANY_CPUS)), "dim")
+        facts = cpus_in_short(clean(self.workshop.host_line(), MANY_CPUS)).split(_BETWEEN_FACTS)
+        # The first facts are the most important ones; the page on the status has all of them.
+        while len(facts) > 1 and len(_BETWEEN_FACTS.join(facts)) > width:
+            facts.pop()
+        yield Text(_BETWEEN_FACTS.join(facts), "dim")
         said, style = session_told(self.workshop.context.session, self.workshop.other_sessions)
         yield from wrap(Text(said, style), width)[:2] if said else ()
 
