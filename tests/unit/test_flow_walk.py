@@ -30,7 +30,7 @@ from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
+from jitter_workshop.model.run import ForeignLoad, Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.curve import curve_value_at
@@ -60,9 +60,10 @@ def finish(
     *,
     complete: bool = True,
     moved: int | None = None,
+    disturbed: tuple[ForeignLoad, ...] = (),
 ) -> Run:
     """Return what a measurement leaves behind: a stored run, recorded in its slot. ``moved``: the moves of its thread
-    in one second, None if they were not counted."""
+    in one second, None if they were not counted. ``disturbed``: the tasks beside it."""
     number = len(workshop.context.runs.every())
     request = walk.measuring.request(slot)
     made, blocks = madeup.make_run(
@@ -74,7 +75,7 @@ def finish(
         complete=complete,
     )
     mode = "none" if request.placement == "none" else "auto"
-    made = replace(made, placement=Placement(mode, None, None, None, None, (), (), ""))
+    made = replace(made, placement=Placement(mode, None, None, None, None, (), (), ""), disturbed=disturbed)
     if moved is not None:
         counted = ThreadRecord(
             made.main_thread, {"1": 1}, voluntary_switches=0, involuntary_switches=0, migrations=moved
@@ -157,6 +158,22 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
     assert compared is not None
     assert compared.relation == "alike"
     assert "The difference is luck" in compared.headline
+
+
+@pytest.mark.parametrize(("moved", "near"), [((0, 0), None), ((900, 0), False)])
+def test_a_guess_that_a_latency_decides_is_not_judged_if_another_task_took_the_time(
+    workshop: Workshop, moved: tuple[int, int], near: bool | None
+) -> None:
+    walk = workshop.walk("pinning")
+    walk.guess.predict(Guess(choice="preempted"))
+    finish(workshop, walk, "measure", [100] * 950 + [50_000] * 50, moved=moved[0])
+    backup = (ForeignLoad(7, "backup", 1, 60.0),)
+    finish(workshop, walk, "again", [100] * 990 + [10_000] * 10, moved=moved[1], disturbed=backup)
+    outcome, answers = walk.guess.outcome(), walk.guess.answers()
+    assert outcome is not None
+    assert outcome.near is near
+    assert (outcome.text == NOT_COMPARABLE) is (near is None)
+    assert (answers is None) is (near is None)
 
 
 def test_a_guess_about_two_runs_is_not_judged_if_they_cannot_be_compared(workshop: Workshop) -> None:

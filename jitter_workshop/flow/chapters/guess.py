@@ -15,9 +15,9 @@ from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.told_curves import runs_with_waits
-from jitter_workshop.flow.measuring.comparing import same_state
+from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.flow.measuring.curves import with_role
-from jitter_workshop.flow.measuring.known_reason import known_reason
+from jitter_workshop.flow.measuring.known_reason import reason_of
 from jitter_workshop.model.course import Chapter, GuessTask
 from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.session import Guess
@@ -126,7 +126,7 @@ class ChapterGuess:
         before = None if first is None else self._runs.seen(first)
         seen = None if run is None else self._runs.seen(run)
         found = outcome(task, guess, seen, before, self._chapter.shows, with_waits=self._runs.with_waits)
-        if found is not None and task.by in _BY_BOTH and self._cannot_be_compared(before, seen):
+        if found is not None and task.by in _BY_BOTH and self._cannot_be_compared(task, before, seen):
             return GuessOutcome(NOT_COMPARABLE, None, "", guess.value_ns, None)
         if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
             found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
@@ -145,15 +145,31 @@ class ChapterGuess:
             return None
         first = self._runs.run_in("measure")
         before, seen = None if first is None else self._runs.seen(first), self._runs.seen(run)
-        if task.by in _BY_BOTH and self._cannot_be_compared(before, seen):
+        if task.by in _BY_BOTH and self._cannot_be_compared(task, before, seen):
             return None
         return measured_answers(task, seen, before, self._chapter.shows)
 
-    def _cannot_be_compared(self, before: KnownRun | None, seen: KnownRun | None) -> bool:
-        """Return True if two runs were made in the same way, and differ for a known reason. The comparison tells it."""
-        if before is None or seen is None or before.run.id == seen.run.id or not same_state(before.run, seen.run):
+    def _cannot_be_compared(self, task: GuessTask, before: KnownRun | None, seen: KnownRun | None) -> bool:
+        """Return True if two runs differ for a known reason other than the chapter's change, so that they cannot decide
+        this guess. The comparison tells the reason. If a change was made between them, only a guess that a latency
+        decides is concerned."""
+        if before is None or seen is None or before.run.id == seen.run.id:
             return False
-        return known_reason(before, seen, times_of_causes(before, seen, self._chapter)) is not None
+        found = relation(before.run, seen.run)
+        if found == "changed" and not self._latency_decides(task, before, seen):
+            return False
+        return reason_of(found, before, seen, times_of_causes(before, seen, self._chapter)) is not None
+
+    def _latency_decides(self, task: GuessTask, before: KnownRun, seen: KnownRun) -> bool:
+        """Return True if a latency decides which answer is right, or if the right answer is that no figure fell."""
+        shows = self._chapter.shows
+        answers = measured_answers(task, seen, before, shows)
+        named = {answer.id: answer.figure for answer in task.answers}
+        if task.by != "falls":
+            one = shows.figure if task.by == "factor" and shows is not None else task.figure
+            named = dict.fromkeys(named, one)
+        deciding = [named[answer] for answer in answers.right] if answers is not None else []
+        return any(name is None or figure_with_id(name).unit.startswith("ns") for name in deciding)
 
     def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
         """Return a sentence that replaces the judgement on a guess about times. On an emulated machine, times mean

@@ -1466,6 +1466,8 @@ class Compare(Step):
             return effect.result_of_two_runs(found, both, relation, width)
         first, second = both
         key = "m" if self._made_anew is not None else ""
+        if not key and self._reason is not None and self._reason.run == 0 and self.walk.host.applied:
+            key = "restore first: u"
         if relation == "alike" and first.run.id != second.run.id and self._reason is None:
             alike = KnownRun(first.run), KnownRun(second.run)
             said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
