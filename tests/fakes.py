@@ -135,6 +135,7 @@ class FakeWorkshop(Workshop):
     ) -> Run:
         if self.fail is not None:
             raise self.fail
+        self.use_shown_write(request)
         self.measured += 1
         request = self.hunts.beside(request)
         self.asked = request

@@ -14,7 +14,7 @@ from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Change, Plan, Refused, RestoreResult, Wanted
+from jitter_workshop.model.change import IRQ_HERE, ApplyResult, Change, Plan, Refused, RestoreResult, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.applying import apply_changes, shown_only
@@ -253,7 +253,12 @@ class Changes:
         with self._locked():
             leased, self.leased, self.lease_s = self.leased, [], None
             self.announced = []
-            return self._restore((), leased)
+            # This change is for one run. A value that another program wrote since then belongs to that program.
+            sent = self._restore((IRQ_HERE,), leased, forget=True)
+            rest = self._restore((), leased)
+            return replace(
+                rest, restored=(*sent.restored, *rest.restored), left_alone=(*sent.left_alone, *rest.left_alone)
+            )
 
     def close(self) -> None:
         """Release the host's lock and close the state folder."""

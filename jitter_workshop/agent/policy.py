@@ -112,8 +112,8 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
     """Return a pair: the allowed changes, and a Refused with the reason for each other change.
 
     A change must not take the last housekeeping CPU offline, or isolate it. An interrupt or a workqueue must still be
-    able to use a housekeeping CPU, except the one interrupt of ``irq-here``. Siblings of hot CPUs count as housekeeping
-    CPUs here. ``who``: the caller as a member of the class; None outside a class.
+    able to use a housekeeping CPU, except an interrupt that ``irq-here`` sends to a hot CPU. Siblings of hot CPUs count
+    as housekeeping CPUs here. ``who``: the caller as a member of the class; None outside a class.
     """
     allowed: list[Change] = []
     refused: list[Refused] = []

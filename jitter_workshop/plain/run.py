@@ -23,7 +23,7 @@ from jitter_workshop.presenter.classes.class_host import disturbance_sentence
 from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, mounting, stall_report_lines
 from jitter_workshop.presenter.runs.one_run import rate_so_far, value_so_far
 from jitter_workshop.presenter.runs.progress import LateLine
-from jitter_workshop.presenter.runs.run import remark
+from jitter_workshop.presenter.runs.run import remark, write_to_be_shown
 from jitter_workshop.stats.effect import judged_by
 from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME, least_length_ns
 from jitter_workshop.stats.omission import WITH_WAITS, has_waits
@@ -106,11 +106,13 @@ def run_plainly(
         observer = PlainObserver(
             talk, workload=request.workload, from_due_time=from_due_time, asked=asked, with_waits=with_waits
         )
-        run = workshop.measure(request, observer, token, partial(queued, talk))
+        try:
+            run = workshop.measure(request, observer, token, partial(queued, talk))
+        finally:
+            for trouble in workshop.after_run:
+                talk.tell(f"! {trouble}", "  ")
         if said := f"{remark(run)} {disturbance_sentence(workshop.context.class_view, run)}".strip():
             talk.tell(said, "  ")
-        for trouble in workshop.after_run:
-            talk.tell(f"! {trouble}", "  ")
         return run
 
 
@@ -150,6 +152,8 @@ def tell_causes(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
             "No run of this chapter has a trace: the chapter measures without a trace, so that its runs can be "
             "compared."
         )
+        if not walk.measuring.may_begin(further):
+            talk.tell(write_to_be_shown(further))
         if talk.ask("Enter measures once more, with a trace · any other answer goes back"):
             return
         run = run_plainly(workshop, further, talk)

@@ -284,7 +284,7 @@ class PlainMeasuredStep(PlainStep):
             return
         request = walk.measuring.request(step)
         if not walk.measuring.may_begin(request):
-            talk.tell(write_to_be_shown(request, "The same word"))
+            talk.tell(f"{write_to_be_shown(request)} m measures.")
             return
         if self.workshop.context.host.on_battery:
             talk.tell(ON_BATTERY)

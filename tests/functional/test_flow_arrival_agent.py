@@ -70,6 +70,18 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_a_value_of_another_program_stays_when_the_workshop_is_killed_and_the_journal_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = a_host(tmp_path)
+    connection, request = connected(tree, monkeypatch), asked(tree, monkeypatch)
+    with arriving(connection, request, [].append):
+        (tree / PATH.lstrip("/")).write_text("0\n")
+        (left,) = [one for one in connection.close().left_alone if one.tunable == "irq-here"]
+        assert (left.path, affinity(tree)) == (PATH, "0")
+        assert active(HostRoot(tree)) == ()
+
+
 def test_each_first_run_makes_the_write_and_restores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree, told = a_host(tmp_path), list[str]()
     connection, request = connected(tree, monkeypatch), asked(tree, monkeypatch)

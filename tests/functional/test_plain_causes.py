@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from jitter_workshop.flow.chapters.measuring import ChapterMeasuring
+from jitter_workshop.model.change import Change
 from jitter_workshop.model.run import Stall
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
@@ -42,6 +48,20 @@ def test_one_more_run_is_offered_and_takes_no_place() -> None:
     assert workshop.context.runs.every()[-1].label.endswith(", traced")
     assert workshop.walk("baseline").progress.runs == kept
     assert "This run has no trace" in text
+
+
+def test_a_write_before_the_traced_run_is_shown_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop()
+    to_explain(workshop)
+    path = "/proc/irq/34/smp_affinity_list"
+    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
+    request = workshop.walk("baseline").measuring.traced_request()
+    assert request is not None
+    monkeypatch.setattr(ChapterMeasuring, "traced_request", lambda _: replace(request, arrival=sent))
+    before = workshop.measured
+    text = said(workshop, "v||q")
+    assert workshop.measured == before + 1
+    assert text.index(path) < text.index("Enter measures once more")
 
 
 def test_the_causes_of_a_run_that_was_traced() -> None:

@@ -278,3 +278,24 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
         said = " ".join(text_of(app).split())
         assert "begins with a write" in said
         assert f"writes 1 to {path}" in said
+        await pilot.press("m")
+        await settled(pilot)
+        assert workshop.measured == 1
+
+
+async def test_m_makes_no_run_whose_write_lies_below_the_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/proc/irq/34/smp_affinity_list"
+    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
+    workshop = open_workshop(course=builtin_course())
+    progress = dataclasses.replace(workshop.context.progress("interrupts"), step="measure", seen=("look", "predict"))
+    workshop.context.save_progress("interrupts", progress)
+    monkeypatch.setattr(measuring, "arrival", lambda *_: sent)
+    monkeypatch.setattr(type(workshop.walk("interrupts").host), "reason", "")
+    app = WorkshopApp(workshop, "interrupts")
+    async with app.run_test(size=(60, 16)) as pilot:
+        await settled(pilot)
+        assert path not in text_of(app)
+        await pilot.press("m")
+        await settled(pilot)
+        assert workshop.measured == 0
+        assert path in text_of(app)

@@ -184,6 +184,7 @@ def test_after_the_kernel_refused_the_write_the_workshop_makes_it_no_more(
     monkeypatch.setattr("jitter_workshop.flow.measuring.measure.measure_run", begin)
     walk = fake.walk("interrupts")
     request = walk.measuring.request("measure")
+    fake.context.shown_write = request.arrival
     with pytest.raises(InterruptStays, match="EIO"):
         Workshop.measure(fake, request, lambda _: None, CancelToken())
     assert fake.context.fixed_noises == {request.noise}
@@ -225,14 +226,20 @@ def test_a_run_whose_better_load_only_root_can_make_says_so(monkeypatch: pytest.
 
 
 def test_a_run_may_begin_only_with_the_write_that_was_shown_since_the_last_run() -> None:
-    measuring_ = open_workshop(course=builtin_course()).walk("interrupts").measuring
+    workshop = open_workshop(course=builtin_course())
+    measuring_ = workshop.walk("interrupts").measuring
     wanted, other = replace(SPIN, arrival=CHANGE), replace(SPIN, arrival=replace(CHANGE, before="0-3"))
     assert measuring_.may_begin(SPIN)
     assert not measuring_.may_begin(wanted)
     assert measuring_.may_begin(wanted), "told before"
+    workshop.use_shown_write(wanted)
     assert not measuring_.may_begin(wanted), "one run later"
     measuring_.note_shown(SPIN)
     assert not measuring_.may_begin(wanted), "a page without a write"
     measuring_.note_shown(wanted)
+    with pytest.raises(HostError, match="was not shown"):
+        workshop.use_shown_write(other)
+    measuring_.note_shown(wanted)
     assert not measuring_.may_begin(other), "the host changed"
     assert measuring_.may_begin(other)
+    workshop.use_shown_write(other)

@@ -52,6 +52,25 @@ def test_a_setting_that_strays_from_the_chapter_is_told(
     assert told(chapter, replace(run, applied=first), replace(run, applied=second)) == said
 
 
+@pytest.mark.parametrize(
+    ("chapter_id", "first", "second", "is_told"),
+    [
+        ("interrupts", True, False, False),
+        ("interrupts", False, True, True),
+        ("interrupts", True, True, False),
+        ("isolation", True, False, True),
+    ],
+)
+def test_an_interrupt_sent_to_the_hot_cpu_strays_unless_the_chapter_sent_it_for_its_first_run(
+    make_run: Callable[..., tuple[Any, Any]], chapter_id: str, first: bool, second: bool, is_told: bool
+) -> None:
+    chapter = load_course().chapter(chapter_id)
+    assert chapter is not None
+    run, sent = make_run()[0], ({"id": "irq-here", "value": "34"},)
+    one, two = (replace(run, applied=sent if here else ()) for here in (first, second))
+    assert bool(other_changed_settings(chapter, one, two)) is is_told
+
+
 def test_a_chapter_that_sets_nothing_tells_only_the_changes(make_run: Callable[..., tuple[Any, Any]]) -> None:
     chapter = load_course().chapter("baseline")
     assert chapter is not None

@@ -44,8 +44,6 @@ class ChapterMeasuring:
     ) -> None:
         self._chapter, self._context, self._host = chapter, context, host
         self._runs, self._diagnosis = runs, diagnosis
-        self._shown: Change | None = None
-        """The write that the learner was shown since the last run."""
 
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the run of a slot (``measure`` or ``again``) on this host.
@@ -83,16 +81,16 @@ class ChapterMeasuring:
         return all(one["id"] != IRQ_HERE for one in context.standing())
 
     def may_begin(self, request: MeasureRequest) -> bool:
-        """Return True if a request's run may begin: it begins with no write, or with the write that was shown. The
-        write of the next run must be shown again. Return False otherwise; the caller then shows the write, so that the
+        """Return True if a request's run may begin: it begins with no write, or with the write that was shown
+        (``Workshop.measure`` refuses any other). Return False otherwise; the caller then shows the write, so that the
         next call returns True."""
-        may = request.arrival is None or request.arrival == self._shown
-        self._shown = None if may else request.arrival
+        may = request.arrival is None or request.arrival == self._context.shown_write
+        self.note_shown(request)
         return may
 
     def note_shown(self, request: MeasureRequest) -> None:
         """Remember that the learner was shown the write with which a request's run begins."""
-        self._shown = request.arrival
+        self._context.shown_write = request.arrival
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was

@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_al
 from jitter_workshop.host.cpu.topology import read_topology, usable_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise_host
-from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.course import Course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
@@ -44,6 +44,7 @@ class SessionContext:
 
     - ``host``, ``topology``: this host, as it was read last.
     - ``look``: the function that reads ``host`` and ``topology`` again after the workshop has changed the host.
+    - ``shown_write``: the write before a run that the learner was shown last; None before, and after a run.
     - ``fixed_noises``: the kinds of noise whose interrupt the kernel refused to move since the workshop started.
     - ``troubles``: messages about failures that do not stop the workshop, such as progress that could not be stored.
       The learner must see them.
@@ -54,6 +55,7 @@ class SessionContext:
     host: HostSummary
     topology: Topology
     troubles: list[str] = field(default_factory=list)
+    shown_write: Change | None = None
     fixed_noises: set[str] = field(default_factory=set)
     agent_connection: AgentConnection = field(default_factory=AgentConnection)
     course_dir: str = ""

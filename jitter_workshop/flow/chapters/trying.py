@@ -242,12 +242,15 @@ class _Runs:
         if request.arrival is not None and digest(request.arrival) not in self.shown_arrivals:
             self.shown_arrivals.add(digest(request.arrival))
             trial.plan(arrival_plan(request.arrival))
-        run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)
+        self.walk.measuring.note_shown(request)
+        try:
+            run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)
+        finally:
+            for trouble in self.workshop.after_run:
+                trial.queued(trouble)
         if self.cancel.reason is not None:
             # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
             raise Cancelled(self.cancel.reason)
-        for trouble in self.workshop.after_run:
-            trial.queued(trouble)
         self.walk.record(step, run)
         return self._reported(run)
 

@@ -218,9 +218,11 @@ class Workshop:
     ) -> Run:
         """Measure, and store the run in the session. A run that cannot be stored, for example on a full disk, is kept
         in memory and returned. A notice then tells the learner. ``queued`` and the errors are those of
-        ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host."""
+        ``flow.measuring.measure.measure_run``. Raise HostError on a recorded host, and if the run begins with a write
+        that was not shown."""
         if self.context.recorded:
             raise HostError(NOT_MEASURED, "leave out --root")
+        self.use_shown_write(request)
         from jitter_workshop.flow.measuring import measure as measuring
         from jitter_workshop.flow.measuring.arrival import InterruptStays, arriving
 
@@ -247,11 +249,21 @@ class Workshop:
         except measuring.MeasurementStopped as error:
             self.context.remember(error.run)
             raise
-        except InterruptStays:
+        except InterruptStays as stays:
             self.context.fixed_noises.add(request.noise or "")
-            raise
+            advice = "open the chapter again: it then has another load, or a run without this write"
+            raise InterruptStays(stays.message, advice) from stays
         self.context.remember(run)
         return run
+
+    def use_shown_write(self, request: MeasureRequest) -> None:
+        """Forget the write that the learner was shown, because it counts for one run. Raise HostError if the request's
+        run begins with another write."""
+        shown, self.context.shown_write = self.context.shown_write, None
+        if request.arrival is not None and request.arrival != shown:
+            raise HostError(
+                "this run begins with a write that was not shown", "go to the step 'measure', which shows it"
+            )
 
     def _tell_after_run(self, sentence: str) -> None:
         self.after_run.append(sentence)

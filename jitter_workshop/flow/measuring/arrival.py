@@ -110,9 +110,8 @@ def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callabl
     if all(one.path != change.path for one in made.applied):
         why = made.refused[0].reason if made.refused else "its affinity has changed since the write was shown"
         said = f"interrupt {number} was not sent to CPU {change.after}: {clean(why, SENTENCE)}"
-        if any(name in why for name in _BY_KERNEL):
-            raise InterruptStays(said, "open the chapter again: it then has another load, or a run without this write")
-        raise HostError(said, "measure without the chapter's load (w)")
+        stays = any(name in why for name in _BY_KERNEL)
+        raise (InterruptStays if stays else HostError)(said, "measure without the chapter's load (w)")
     try:
         yield
     finally:

@@ -81,8 +81,10 @@ def other_changed_settings(chapter: Chapter, first: Run, second: Run) -> str:
     if there are none. The learner, another workshop or a verb may have changed them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
-    # The chapter itself has the interrupt arrive during its first run alone.
-    others = sorted((stood.keys() | stands.keys()) - ids - {IRQ_HERE})
+    if "irq-affinity" in ids and IRQ_HERE not in stands:
+        # The chapter itself has the interrupt arrive during its first run alone.
+        stood.pop(IRQ_HERE, None)
+    others = sorted((stood.keys() | stands.keys()) - ids)
     others = [ident for ident in others if stood.get(ident, "-") != stands.get(ident, "-")]
     if not others:
         return ""

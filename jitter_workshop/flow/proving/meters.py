@@ -64,7 +64,10 @@ class Taken:
 
 
 class Meter(ABC):
-    """Make the runs of a proof, and check if two runs can be compared."""
+    """Make the runs of a proof, and check if two runs can be compared. ``of_runs``: the tunables that the meter itself
+    applies during some of its runs."""
+
+    of_runs: frozenset[str] = frozenset()
 
     @property
     @abstractmethod
@@ -79,7 +82,7 @@ class Meter(ABC):
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
         """Return the reason why two runs may differ because of something other than the change. Return "" if there is
         no such reason. ``ids``: the tunables of the change."""
-        return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
+        return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids), self.of_runs)
 
     def unlike(self, one: Taken, other: Taken) -> str:
         """Return the reason why two runs cannot be compared; "" if they can. The applied settings are not compared
@@ -105,6 +108,8 @@ class RunMeter(Meter):
     def __init__(self, with_it: MeasureRequest, without: MeasureRequest | None = None) -> None:
         self._requests: dict[SideName, MeasureRequest] = {"with": with_it, "without": without or with_it}
         self._notes: dict[str, None] = {}
+        if self._requests["without"].arrival is not None:
+            self.of_runs = frozenset({IRQ_HERE})
 
     @staticmethod
     def of_placement(placed: MeasureRequest) -> RunMeter:
@@ -173,9 +178,10 @@ def _places(run: Run) -> tuple[int | None, ...]:
     return place.producer, place.accumulator, place.journaller, place.sampler
 
 
-def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
+def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str], of_runs: frozenset[str]) -> str:
     """Return a sentence if the applied settings of two runs do not allow a comparison; otherwise "". The tunables
-    ``ids`` must be applied in the run ``with_it`` only. All other applied settings must be the same in both runs.
+    ``ids`` must be applied in the run ``with_it`` only. All other applied settings must be the same in both runs,
+    except the tunables ``of_runs``.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
@@ -186,7 +192,6 @@ def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
             f"{', '.join(lacking)} {'was' if len(lacking) == 1 else 'were'} not applied during the run with the change"
         )
     rest = {name: value for name, value in stood_with.items() if name not in ids}
-    # The proof itself has the noise's interrupt arrive during its runs without the change alone.
-    others = (stood.keys() | rest.keys()) - {IRQ_HERE}
+    others = (stood.keys() | rest.keys()) - of_runs
     odd = sorted(name for name in others if stood.get(name) != rest.get(name))
     return f"{', '.join(odd[:MOST_NAMES])} changed between the two runs of a round" if odd else ""

@@ -176,10 +176,9 @@ def about_to_measure(
     return lines
 
 
-def write_to_be_shown(request: MeasureRequest, key: str) -> str:
-    """Return the sentences for a run that begins with a write which was not shown yet. ``key``: the key, in words, that
-    makes the run."""
-    return f"This run begins with a write: {arrival_words(request)} {key} measures."
+def write_to_be_shown(request: MeasureRequest) -> str:
+    """Return the sentences for a run that begins with a write which was not shown yet."""
+    return f"This run begins with a write: {arrival_words(request)}"
 
 
 def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width: int, *, workload: str = "") -> Lines:

@@ -54,13 +54,20 @@ class BackgroundRuns:
             return
         self.make(None, request, after)
 
-    def make(self, slot: str | None, request: MeasureRequest, after: Callable[[str, bool], None] | None = None) -> None:
+    def make(
+        self,
+        slot: str | None,
+        request: MeasureRequest,
+        after: Callable[[str, bool], None] | None = None,
+        key: str = "m",
+    ) -> None:
         """Make a run, and store it as the chapter's run for ``slot``. If ``slot`` is None, the run is not stored as
         the run of a step. On a class host, the run begins when it is this user's turn. ``after``: what follows when a
-        run without a slot has ended. If the run begins with a write that the learner was not shown, only show it.
+        run without a slot has ended. If the run begins with a write that the learner was not shown, only show it, and
+        say that ``key`` measures.
         """
         if not self._page.walk.measuring.may_begin(request):
-            self._page.screen.tell(write_to_be_shown(request, "The same key"))
+            self._page.screen.tell(f"{write_to_be_shown(request)} {key} measures.")
             return
         self._after_first_look = after
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
@@ -85,7 +92,7 @@ class BackgroundRuns:
             page.offers_mount = True
             page.screen.tell(causes.mounting(workshop.context.mount_command, "y copies the command; v checks again."))
         elif further is not None:
-            self.make(None, page.as_set(further))
+            self.make(None, page.as_set(further), key="v")
         else:
             page.screen.tell(causes.MEASURE_FIRST)
 
@@ -189,7 +196,7 @@ class BackgroundRuns:
         """
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
-        said = _stopped_sentence(error) if told else ""
+        said = " ".join(filter(None, (*self._page.workshop.after_run, _stopped_sentence(error) if told else "")))
         self._page.screen.tell(said)
         after, self._after_first_look = self._after_first_look, None
         if after is not None:

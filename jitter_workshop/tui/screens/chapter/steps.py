@@ -19,6 +19,7 @@ from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation
@@ -742,6 +743,8 @@ class Measure(Step):
     """Show the first run of the chapter. Enter makes the run."""
 
     in_hunt = HuntRole(explains="measure")
+    _read: MeasureRequest | None = None
+    """The request on the page that Enter has turned to its end."""
 
     @property
     def _waits(self) -> bool:
@@ -778,7 +781,7 @@ class Measure(Step):
             return chapter_view.nothing_measured(self.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
         runs = self.page.workshop.context.runs.every()
-        self.walk.measuring.note_shown(request)
+        self._read = request
         return about_to_measure(
             request,
             battery,
@@ -866,7 +869,11 @@ class Measure(Step):
             if not self._refused:
                 self.screen.redraw()
                 return "stay"
-        return "measure" if self.walk.measuring.unmeasured(self.name) else "go on"
+        if not self.walk.measuring.unmeasured(self.name):
+            return "go on"
+        if self._read is not None:
+            self.walk.measuring.note_shown(self._read)
+        return "measure"
 
     def keys(self) -> StepKeys:
         made = self.walk.runs.run_in(self.name) is not None
