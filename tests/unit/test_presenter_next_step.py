@@ -56,5 +56,7 @@ def test_a_longer_stall_without_a_named_cause_does_not_hide_the_next_step() -> N
 def test_no_next_step_without_a_long_stall_that_has_a_named_cause() -> None:
     assert said("isolation", left("no_event", "")) == ""
     assert said("isolation", left("workqueue", "gc_worker", LEAST_NS - 1, LEAST_NS - 1)) == ""
-    assert said("isolation", left("workqueue", "gc_worker", 1_000_000, 4_000_000)) == ""
+    made, thirds = left("workqueue", "gc_worker"), [Part("irq", f"nic{n}", 1_500_000) for n in range(2)]
+    mixed = dataclasses.replace(made.worst[1], parts=(Part("workqueue", "gc_worker", 1_040_000), *thirds))
+    assert said("isolation", dataclasses.replace(made, worst=(mixed,))) == ""
     assert said("isolation", dataclasses.replace(left("workqueue", "gc_worker"), worst=())) == ""

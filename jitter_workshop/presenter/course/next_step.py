@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.suspects import suspect_of_part
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
-from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.presenter.course.diagnosis import means
+from jitter_workshop.presenter.runs.longest_stall import is_named, largest_cause, longest_stalls, took_half
 from jitter_workshop.stats.scale import nice_ns
 
 LEAST_NS = 100_000
 """The shortest stall that asks for another step, in ns. Shorter ones are mostly ticks and interrupts."""
-_NO_SOURCE = ("no_event", "around")
-"""Kinds of causes that name nothing that a setting could act on."""
 
 
 def page(walk: ChapterWalk, step: StepName, course: Course) -> str:
@@ -38,18 +36,16 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course) -> st
     """Return the paragraph of :func:`next_step` for a run's trace. It is about the longest stall whose cause has a
     name: if the longest stall of all has none, no setting can be named for it. Return "" if no such stall took at least
     LEAST_NS."""
-    stalls = sorted(report.worst, key=lambda stall: -stall.duration_ns)
-    found = next((stall for stall in stalls if _has_named_cause(stall)), None)
-    if found is None or found.duration_ns < LEAST_NS:
+    stalls = longest_stalls(report)
+    for stall in stalls:
+        cause = largest_cause(stall, report)
+        if cause is not None and is_named(cause) and took_half(cause, stall):
+            break
+    else:
         return ""
-    cause = suspect_of_part(found.parts[0], report)
+    if stall.duration_ns < LEAST_NS:
+        return ""
     named = cause.label.replace("`", "'")
-    which = "the longest stall" if found is stalls[0] else "the longest stall with a known cause"
-    took = f"{which} of the second run took {nice_ns(found.duration_ns)}, most of it `{named}`"
+    which = "the longest stall" if stall is stalls[0] else "the longest stall with a known cause"
+    took = f"{which} of the second run took {nice_ns(stall.duration_ns)}, most of it `{named}`"
     return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
-
-
-def _has_named_cause(stall: ExplainedStall) -> bool:
-    """Return True if a cause with a name took at least half of a stall."""
-    most = stall.parts[0] if stall.parts else None
-    return most is not None and most.kind not in _NO_SOURCE and 2 * most.ns >= stall.duration_ns

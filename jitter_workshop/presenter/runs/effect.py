@@ -31,6 +31,7 @@ from jitter_workshop.presenter.runs.disturbances import (
     noises_differ,
 )
 from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, OF_A_CHANGE, both_times, of_a_second
+from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value, lead_of_origin, origin_of
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -274,8 +275,8 @@ def _compared(
         other, lost, but = None, [], []
         others = ""
     cause = _of_causes(found, runs, told=other if reason is None else main_cause(found))
-    if other is not None and latency:
-        latency.append(f" {_may_come_from(other)}", "text")
+    if reason is None and latency and (why := _why(found, runs, other)):
+        latency.append(f" {why}", "text")
     parts = [part for part in (figure, latency) if part]
     losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
     if found.lead is None and of_chapter is not None and not found.causes:
@@ -439,6 +440,22 @@ def _two_clocks(runs: Sequence[KnownRun]) -> tuple[float, float] | None:
 def by_the_due_time(effect: Effect) -> bool:
     """Return True if an effect is that on a latency from the due time. Transit does not judge such runs."""
     return effect.name == FIGURES[P99_FROM_DUE_TIME].title
+
+
+def _why(found: Effects, runs: Sequence[KnownRun], other: CauseTime | None) -> str:
+    """Return a sentence on what may have made an effect on latency or stalls; "" if nothing is known. Where a single
+    stall or few decide the figure, the trace of the longest stall tells it, and no sum of times. ``other``: the cause
+    of :func:`of_another_cause`."""
+    first = told_first(found)
+    if first is not None and rests_on_few(first):
+        return said_of_longest(first, runs)
+    return _may_come_from(other) if other is not None else ""
+
+
+def rests_on_few(effect: Effect) -> bool:
+    """Return True if a single stall, or few stalls, decide the value of a latency. The time of a cause in the whole run
+    then tells nothing about it."""
+    return effect.sort == "latency" and (effect.one_event or effect.few)
 
 
 def _may_come_from(cause: CauseTime) -> str:
@@ -623,7 +640,8 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         )
     none = "No figure that can be compared differs." if left_out else "No figure differs."
     told = _largest_difference(shown, found) if shown.factor > 1.0 else none
-    told = " ".join(filter(None, (capital(_by_chance(cause_by_chance(found))), told, left_out)))
+    why = said_of_longest(shown, runs) if rests_on_few(shown) else ""
+    told = " ".join(filter(None, (capital(_by_chance(cause_by_chance(found))), told, why, left_out)))
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
 
 
@@ -793,9 +811,10 @@ def of_another_cause(found: Effects) -> CauseTime | None:
 
 
 def main_cause(found: Effects) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time. Return None if no cause does, or
-    if no figure of latency or stalls moved."""
-    if found.lead is None:
+    """Return the cause that explains at least half of the difference in stalled time. Return None if no cause does, if
+    no figure of latency or stalls moved, or if few stalls decide the figure that is told first."""
+    first = told_first(found)
+    if found.lead is None or first is None or rests_on_few(first):
         return None
     return _most_of_difference(found.causes, worse=found.direction == "worse")
 

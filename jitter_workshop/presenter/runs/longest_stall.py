@@ -1,0 +1,65 @@
+"""Say what took a run's longest stall, by this stall's own part of the trace.
+
+The sums over a run do not tell this: the cause with the most time in all need not have any part in the longest stall.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from jitter_workshop.flow.chapters.suspects import suspect_of_part
+from jitter_workshop.model.diagnosis import Suspect
+from jitter_workshop.model.effect import Effect
+from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall
+from jitter_workshop.stats.figures import KnownRun
+
+_NO_SOURCE = ("no_event", "around")
+"""Kinds of causes that name nothing that took the time."""
+
+
+def longest_stalls(report: EvidenceReport) -> list[ExplainedStall]:
+    """Return the longest stalls of a run, the longest first. These are the stalls of the thread that measures the
+    latency, if it has any; else those of all measured threads."""
+    of_main = [stall for stall in report.worst if stall.thread == report.main_thread]
+    return sorted(of_main or report.worst, key=lambda stall: -stall.duration_ns)
+
+
+def largest_cause(stall: ExplainedStall, report: EvidenceReport) -> Suspect | None:
+    """Return the cause that took most of a stall, under the name that it has at the step ``diagnose``. Its
+    ``total_ns`` is its time in this stall. Return None for a stall without parts. ``report``: the report with this
+    stall."""
+    found: dict[tuple[str, str], Suspect] = {}
+    for part in stall.parts:
+        one = suspect_of_part(part, report)
+        before = found.get((one.kind, one.name))
+        taken = (one.total_ns or 0) + (before.total_ns or 0 if before is not None else 0)
+        found[one.kind, one.name] = dataclasses.replace(one, total_ns=taken)
+    return max(found.values(), key=lambda one: one.total_ns or 0, default=None)
+
+
+def is_named(cause: Suspect | None) -> bool:
+    """Return True if a cause of a stall has a name: the trace shows which task, interrupt or other event it is."""
+    return cause is not None and cause.kind not in _NO_SOURCE
+
+
+def took_half(cause: Suspect | None, stall: ExplainedStall) -> bool:
+    """Return True if a cause took at least half of a stall."""
+    return cause is not None and 2 * (cause.total_ns or 0) >= stall.duration_ns
+
+
+def said_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> str:
+    """Return a sentence on what took the longest stall of the run in which a figure was larger. ``effect``: the effect
+    on a figure that one stall, or few, decide, such as the maximum. ``runs``: the two runs. Return "" if this run has
+    no trace, or no stall."""
+    first = effect.how in ("shorter", "fewer", "less", "lower")
+    report = runs[0 if first else 1].report
+    stalls = longest_stalls(report) if report is not None else []
+    if report is None or not stalls:
+        return ""
+    stall, cause = stalls[0], largest_cause(stalls[0], report)
+    which = "the first run's longest stall" if first else "the longest stall"
+    if cause is None or not is_named(cause):
+        return f"The trace names no cause of {which}."
+    share = "Most" if took_half(cause, stall) else "The largest part"
+    return f"{share} of {which} was {cause.label}."
