@@ -23,6 +23,7 @@ from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.presenter.course.path import (
     HALF_DOT,
     ONLY_READ,
@@ -265,7 +266,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
         text = text_of(app)
-        assert re.search(r"p99.9  baseline · Why so .*", text)
+        assert re.search(r"transit p99.9  baseline · Why so .*", text)
         assert "at diagnose" in text
         drawn = app.screen.query_one(ChartView).curves
         assert [curve.run is not None for curve in drawn] == [False, True]
@@ -295,6 +296,25 @@ async def test_a_run_beside_a_load_is_not_compared_with_the_published_laptop(siz
         assert len(drawn) == 2
         if size == (80, 24):
             assert re.search(r"p99.9  alone .* (~\d+ ns  |ns ·)", app.screen.query_one("#next", Sheet).plain())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_disturbed_run_is_not_compared_with_the_published_laptop(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    made, blocks = madeup.make_run([[100] * 990 + [24_700_000] * 10], label="alone")
+    later = dataclasses.replace(made, id="20260101-000009-aaaa", disturbed=(ForeignLoad(7, "chromium", 1, 2.6),))
+    workshop.context.handle.add_run(dataclasses.replace(later, label="later"), blocks)
+    async with opened(workshop, size) as (app, pilot):
+        assert [curve.label for curve in app.screen.query_one(ChartView).curves] == ["later, disturbed"]
+        if size == (80, 24):
+            assert "p99.9  later, disturbed  24.7 ms" in app.screen.query_one("#next", Sheet).plain()
+        workshop.context.handle.add_run(made, blocks)
+        await pilot.press("c", "escape")
+        await settled(pilot)
+        published, own = app.screen.query_one(ChartView).curves
+        assert (published.run, own.label) == (None, "alone")
+        if size == (80, 24):
+            assert "transit p99.9  alone" in app.screen.query_one("#next", Sheet).plain()
 
 
 async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:

@@ -16,7 +16,7 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.run import HUNTED, Run, apart_from_proofs
+from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, apart_from_proofs
 from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.path import (
@@ -63,6 +63,10 @@ _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_BAR = 6
 """The width of a bar beside a long name."""
+_OF_TRANSIT = "  transit p99.9  "
+"""The words before the first bar. The published figures are transit, so the learner's is transit, too."""
+_BESIDE_BAR = len(_OF_TRANSIT) + 18
+"""The width of a row of bars without its name and its bar."""
 _LEAST_TITLE = 6
 """The least number of characters of a chapter's title behind the name of a run."""
 _LEAST_HOST = 4
@@ -76,11 +80,6 @@ _MOST_NOTICES = 3
 def _has_load(run: Run) -> bool:
     """Return True if a load of this tool, or a hidden noise, ran beside the threads of a run."""
     return run.noise is not None or HUNTED in run.notes
-
-
-def _beside_a_load(shown: RunCurve | None) -> bool:
-    """Return True if a curve is of a run with a load beside it, so that no curve without a load is compared with it."""
-    return shown is not None and shown.run is not None and _has_load(shown.run)
 
 
 class NextCard(Sheet):
@@ -172,8 +171,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _draw_chart(self) -> None:
         from jitter_workshop.flow.measuring.curves import published_curves
 
-        newest = self._newest()
-        shown = published_curves()[:1] if self.shows_published and not _beside_a_load(newest) else ()
+        newest, like_published = self._newest()
+        shown = published_curves()[:1] if self.shows_published and (like_published or newest is None) else ()
         self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
 
     def _show_path(self) -> None:
@@ -255,25 +254,39 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return the host's facts, for which only a wide screen has room."""
         return host_column(self.workshop.context.host, width)
 
-    def _newest(self) -> RunCurve | None:
-        """Return the learner's newest run of ``ring`` that had no load beside it and was not disturbed. If there is
-        none, return the newest without a load, or else the newest. Return None without a run.
+    def _newest(self) -> tuple[RunCurve | None, bool]:
+        """Return the curve of the learner's run of ``ring`` that is shown, and if it may stand beside a published one.
+
+        It may if it is the newest run whose result tells transit, without a load, without another task that took time,
+        and with steady settings. If there is none, the newest run without a load, or else the newest run, stands
+        alone, with the latencies that its result tells. Return (None, False) without a run.
 
         The label says what was beside the run, and names its chapter, which need not be the next one.
         """
         every = self.workshop.context.runs.every()
         rings = [run for run in apart_from_proofs(every) if run.workload == "ring"]
         alone = [run for run in rings if not _has_load(run)]
-        calm = [run for run in alone if not run.disturbed]
-        newest = next(iter(self.workshop.told_curves((calm or alone or rings)[-1:])), None)
-        if newest is None or newest.run is None:
-            return newest
-        aside = ", beside a load" if _has_load(newest.run) else ", disturbed" if newest.run.disturbed else ""
-        said, title = f"{newest.label}{aside}", self._chapter_of(newest)
+        waits = self.workshop.runs_with_waits(alone)
+        like = (run for run in reversed(alone) if run.id not in waits and UNSTEADY not in run.notes)
+        calm = next((run for run in like if not self._disturbed(run)), None)
+        shown = [calm] if calm is not None else (alone or rings)[-1:]
+        found = next(iter(self.workshop.told_curves(shown)), None)
+        if found is None or found.run is None:
+            return found, False
+        aside = ", beside a load" if _has_load(found.run) else ", disturbed" if self._disturbed(found.run) else ""
+        said, title = f"{found.label}{aside}", self._chapter_of(found)
         # The title has the room that is left: it never takes room from the words on what was beside the run.
         if title and (left := ID - len(f"{said} · ")) >= _LEAST_TITLE:
             said = f"{said} · {clean(title, left)}"
-        return dataclasses.replace(newest, label=said, curve=dataclasses.replace(newest.curve, label=said))
+        named = dataclasses.replace(found, label=said, curve=dataclasses.replace(found.curve, label=said))
+        return named, calm is not None
+
+    def _disturbed(self, run: Run) -> bool:
+        """Return True if the page of a run says that other tasks disturbed it."""
+        from jitter_workshop.presenter.runs.disturbances import disturbance_clause
+        from jitter_workshop.stats.figures import KnownRun
+
+        return bool(disturbance_clause(KnownRun(run, self.workshop.context.runs.known_causes(run))))
 
     def _chapter_of(self, shown: RunCurve) -> str:
         """Return the title of the chapter for which a run was made; "" if it was made for none."""
@@ -312,12 +325,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield bars for p99.9 of the learner's newest ``ring`` run and of a published run, which had no load.
+        """Yield bars for p99.9 of transit, of the learner's ``ring`` run and of a published run.
 
-        The scale is logarithmic if the two values differ by a factor of more than _LINEAR. If the learner's run had a
-        load beside it, only its value is shown.
+        The scale is logarithmic if the two values differ by a factor of more than _LINEAR. If the learner's run is not
+        like the published one (:meth:`_newest`), only its value is shown.
         """
-        newest = self._newest()
+        newest, like_published = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
         if newest is None:
             yield Text(f"  {self._without_a_ring()}", "dim")
@@ -330,7 +343,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
         doubt = of_curve(newest)["99.9"]
-        if _beside_a_load(newest):
+        if not like_published:
             line = Text.assemble(("  p99.9  ", "dim"), (f"{label_of(newest)}  ", "text"))
             line.append(nice_ns(shown_value_at(newest, "99.9")), "bold text")
             line.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
@@ -344,13 +357,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         logarithmic = bool(known) and largest > _LINEAR * min(known)
         published = (f"{clean(c.label, WORD)} ({clean(c.curve.origin, WORD)})" for c, _ in pairs[1:])
         names = (label_of(newest), *published)
-        name_width = max(min(max(map(len, names)), width - 27 - _LEAST_BAR), 12)
+        name_width = max(min(max(map(len, names)), width - _BESIDE_BAR - _LEAST_BAR), 12)
         for (shown, value), name in zip(pairs, names, strict=True):
             own = shown is newest
-            room = min(max(width - name_width - 27, 4), 60)
+            room = min(max(width - name_width - _BESIDE_BAR, 4), 60)
             scale = log_bar if logarithmic else bar_of_value
             drawn = scale(value, largest, room) if value else ""
-            line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
+            line = Text(_OF_TRANSIT if own else " " * len(_OF_TRANSIT), "dim")
             line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")
