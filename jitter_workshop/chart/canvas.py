@@ -327,6 +327,8 @@ def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> 
 
 
 def _height(path: Sequence[Point], x: float) -> float:
+    # The place of a column, computed from its number, can lie outside of the path by a rounding error.
+    x = min(max(x, path[0][0]), path[-1][0])
     for (x0, y0), (x1, y1) in itertools.pairwise(path):
         if x0 <= x <= x1:
             return y0 if x1 == x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)

@@ -194,6 +194,12 @@ def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
         assert both == first | second
 
 
+def test_a_place_outside_of_a_path_by_a_rounding_error_has_the_height_of_the_nearer_end() -> None:
+    path = ((5.8, 4.3), (7.0, 5.0), (9.0, 6.6))
+    assert [canvas._height(path, x) for x in (5.8 - 1e-12, 5.8, 9.0, 9.0 + 1e-12)] == [4.3, 4.3, 6.6, 6.6]
+    assert canvas._height(path, 8.0) == pytest.approx(5.8)
+
+
 def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("after", [4_000] * 50)
     text = canvas.draw_curves([before, after], 100, 24, "dark", between=(0, 1))
