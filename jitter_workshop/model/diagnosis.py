@@ -60,6 +60,7 @@ class SeenCauses:
     - ``threads``: the number of measured threads whose times are added up; 1 if it is not known.
     - ``made``: the number of times that the learner made this run in succession. The causes are those of the last time.
     - ``seconds``: the measured time of the run in seconds, 0 if it is not known.
+    - ``unlisted_ended_ns``: the time of the causes that ``others`` counts and on which the chapter's change acts.
     - ``wanted``: what the chapter's diagnosis asks. See ``asks`` for the question that is really asked.
     """
 
@@ -79,6 +80,7 @@ class SeenCauses:
     made: int = 1
     seconds: float = 0.0
     wanted: DiagnosisAsks = "most"
+    unlisted_ended_ns: int = 0
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)
@@ -102,7 +104,7 @@ class SeenCauses:
     def ended_ns(self) -> int:
         """Return the time in ns that the causes took on which the chapter's change acts. A cause without a known time
         counts as 0."""
-        return sum(one.total_ns or 0 for one in self.suspects if one.acts)
+        return sum(one.total_ns or 0 for one in self.suspects if one.acts) + self.unlisted_ended_ns
 
     def weight(self, one: Suspect) -> int:
         """Return the number by which a cause is compared with other causes. This is the time in ns that the cause took.

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.flow.chapters.asked_causes import asked_causes
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.suspects import of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
@@ -22,6 +23,7 @@ from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import cause_name, causes_to_show
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.scale import nice_ns
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -92,17 +94,39 @@ def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counte
     said = told(SHARING, PINNED, "pinning")
     ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
     assert said.startswith("What changed: threads moved to another CPU: 7 → 0 a second.")
-    assert f"{ours} 107 ms of each second before and none after." in " ".join(said.split())
+    left = f"Of the 107 ms a second that the change can end ({SHARED} and 1 smaller one), none is left."
+    assert left in " ".join(said.split())
     assert f"{ours} no time before and 107 ms of each second after." in told(PINNED, SHARING, "pinning")
     half = traced(("task", "accumulator", 50 * MS), ("task", "python", 790 * MS))
-    assert f"{ours} 107 ms of each second before and 25 ms after: 4.3 times less." in told(SHARING, half, "pinning")
+    assert left.replace("none is", "25 ms are") in " ".join(told(SHARING, half, "pinning").split())
+    more = traced(("task", "accumulator", 300 * MS), ("task", "python", 790 * MS))
+    assert "smaller one) became 150 ms." in told(SHARING, more, "pinning", 300)
+
+
+@pytest.mark.parametrize("of", COURSE.chapters, ids=lambda one: one.id)
+def test_compare_tells_the_rest_of_the_time_that_the_change_can_end_by_diagnose(of: Chapter) -> None:
+    every = traced(*(("irq", f"device {n}", 100 * MS) for n in range(9)), *((*cause, 3 * MS) for cause in EVERY_CAUSE))
+    half = traced(("irq", "another", 90 * MS))
+    assert every.report is not None
+    figure = of.shows.figure if of.shows is not None else ""
+    ended = asked_causes(of_trace(every.report, figure=figure, most=None), of).ended_ns / 2
+    found = dataclasses.replace(effects_of_change(every, half, of.shows), causes=times_of_causes(every, half, of))
+    after = dataclasses.replace(half, run=dataclasses.replace(half.run, id="another"))
+    for short in (True, False):
+        result = effect.result_of_two_runs(found, (every, after), "changed", 400, short=short)
+        said = written(result.told)
+        assert (f"Of the {nice_ns(round(ended))} a second that the change can end" in said) == (ended > 0)
+        named = any(f"can end ({one.label}" in said for one in found.causes if one.treated)
+        assert named == (ended > 0 and not short), "a low screen has the table"
+        assert written(result.lines).count("can end") == (ended > 0)
 
 
 def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause() -> None:
     moving = traced(("migration", "python", 580), ("task", "python", 800 * MS), moved=7)
     said = " ".join(told(moving, PINNED, "pinning").split())
     assert said.startswith("What changed: threads moved to another CPU: 7 → 0 a second. ")
-    assert "In the trace, the events of this count took only 290 ns a second; all stalls took 400 ms." in said
+    small = "290 ns a second that the change can end (moves to another CPU, less than 1 % of all stalls), none is left."
+    assert small in said
     untraced = dataclasses.replace(moving, report=None)
     assert times_of_causes(untraced, PINNED, chapter("pinning")) == ()
     assert told(untraced, PINNED, "pinning").startswith("What changed: threads moved to another CPU: 7 → 0 a second.")

@@ -11,7 +11,7 @@ from jitter_workshop.flow.attribution import ExplainProgress, unheard
 from jitter_workshop.flow.chapters.asked_causes import asked_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.suspects import judge_diagnosis, of_counters, of_trace, suspect
+from jitter_workshop.flow.chapters.suspects import MOST, judge_diagnosis, of_counters, of_trace, suspect
 from jitter_workshop.model.course import Chapter, DiagnosisAsks, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
@@ -117,8 +117,12 @@ class ChapterDiagnosis:
         return self._of_counters(run, why)
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
-        seen = of_trace(report, run.noise, self._figure, irqs=self._chapter.interrupts_of_load(run.noise))
-        return self._asked(dataclasses.replace(seen, threads=max(len(run.threads), 1)))
+        irqs = self._chapter.interrupts_of_load(run.noise)
+        listed, every = (
+            self._asked(of_trace(report, run.noise, self._figure, most=most, irqs=irqs)) for most in (MOST, None)
+        )
+        unlisted = every.ended_ns - listed.ended_ns
+        return dataclasses.replace(listed, threads=max(len(run.threads), 1), unlisted_ended_ns=unlisted)
 
     def _of_counters(self, run: Run, why: str = "") -> SeenCauses:
         return self._asked(of_counters(run, why, self._figure, self._chapter.interrupts_of_load(run.noise)))

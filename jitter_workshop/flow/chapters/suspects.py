@@ -385,7 +385,7 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
     counted = next((n for n, one in enumerate(ranked) if figure_counts_cause(figure, one)), 0)
-    if counted >= most:
+    if ranked and counted >= most:
         ranked.insert(most - 1, ranked.pop(counted))
     listed = sorted(ranked[:most], key=lambda one: (one.label.casefold(), one.id))
     return SeenCauses(suspects=tuple(listed), others=len(ranked[most:]), **fields)  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, OF_A_CHANGE, 
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value, lead_of_origin, origin_of
+from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -207,6 +208,8 @@ def result_of_two_runs(
 
     - the effect on the chapter's figure, as far as it moved
     - the effect on latency or stalls, with its doubt, and the figure by which the runs are judged
+    - the stalls that are too short for this figure, if their number moved (``presenter.runs.short_stalls``)
+    - what is left of the time that the chapter's change can end (:func:`_what_is_left`)
     - the time of the chapter's causes, or of the cause that explains most of the difference
     - the largest effect in the other direction, coloured if it is a loss that chance does not explain
     - the warning of ``presenter.runs.omission``
@@ -267,6 +270,8 @@ def _compared(
             return [line, *(Text(one.plain, "text") for one in few), *quiet], 1, known, below
         return [*few, line, *quiet], len(few), known, below
     proven, other = isinstance(proof, Text), of_another_cause(found)
+    short_told = short_stalls_told(runs)
+    left = "" if neither_is_better(runs) else _what_is_left(found.causes, labelled=not short)
     figure, latency = _of_figure(found, runs, reason), _of_latency(found, runs, quiet=not proven)
     lost, but = _but(found)
     if reason is not None and latency:
@@ -278,6 +283,9 @@ def _compared(
     if reason is None and latency and (why := _why(found, runs, other)):
         latency.append(f" {why}", "text")
     parts = [part for part in (figure, latency) if part]
+    if not isinstance(proof, Text):
+        parts += [Text(told, "text") for told in (short_told, left) if told]
+        short_told = left = ""
     losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
     if found.lead is None and of_chapter is not None and not found.causes:
         notes += _left(runs[1])
@@ -285,7 +293,7 @@ def _compared(
     of_the_tail = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
     if of_the_tail and reason is None:
         notes.append(against_each_other(runs))
-    below = [Text(one, "text") for one in (*notes, smaller) if one]
+    below = [Text(one, "text") for one in (short_told, left, *notes, smaller) if one]
     if with_them:
         # The latencies have the waits, so this is no warning.
         few, below = [], [*(Text(one.plain, "text") for one in few), *below]
@@ -473,7 +481,10 @@ def _of_causes(found: Effects, runs: Sequence[KnownRun], told: CauseTime | None)
     """
     lines, of_chapter = list[str](), found.shown or found.missed
     which = _IN_EACH if neither_is_better(runs) else OF_A_CHANGE
-    if (cause := _treated(found.causes)) is not None:
+    if which == OF_A_CHANGE and _what_is_left(found.causes, labelled=True):
+        # Another sentence tells the time of the chapter's causes.
+        pass
+    elif (cause := _treated(found.causes)) is not None:
         lines.append(f"{_in_time(cause, which)}.")
     elif (cause := _treated(found.causes, LEAST_ROW)) is not None:
         lines.append(f"{_in_time(cause, which)}. This is a small part of all stalls.")
@@ -483,6 +494,27 @@ def _of_causes(found: Effects, runs: Sequence[KnownRun], told: CauseTime | None)
     if (most := main_cause(found)) is not None and most is not told and not (most.treated or most.counted):
         lines.append(f"Most of the difference: {_in_time(most, which)}.")
     return [Text(" ".join(lines), "text")] if lines else []
+
+
+def _what_is_left(causes: Sequence[CauseTime], *, labelled: bool) -> str:
+    """Return a sentence on what the second run has left of the time that the chapter's change can end; the step
+    ``diagnose`` told this time of the first run. Return "" if the change acts on no cause of the first run.
+    ``labelled``: True to name the largest of these causes."""
+    treated = sorted((one for one in causes if one.treated), key=lambda one: -one.ns[0])
+    seen_before = [one for one in treated if not one.at_most[0]]
+    before, after = sum(one.ns[0] for one in seen_before), sum(one.ns[1] for one in treated)
+    if before < 1:
+        return ""
+    more = f" and {many(len(seen_before) - 1, 'smaller one')}" if len(seen_before) > 1 else ""
+    small = before < LEAST_ROW * sum(one.ns[0] for one in causes)
+    said = (f"{seen_before[0].label}{more}" if labelled else "", "less than 1 % of all stalls" if small else "")
+    which = f" ({', '.join(filter(None, said))})" if any(said) else ""
+    promised = f"{of_a_second(before)} a second that the change can end{which}"
+    if after >= ALIKE * before:
+        return f"The {promised} became {of_a_second(after)}."
+    least = "at most " if any(one.at_most[1] for one in treated) else ""
+    left = "none is left" if after < 1 else f"{least}{of_a_second(after)} are left"
+    return f"Of the {promised}, {left}."
 
 
 def _not_compared(found: Effects) -> str:
