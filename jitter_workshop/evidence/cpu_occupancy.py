@@ -43,12 +43,14 @@ _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
 @dataclass(slots=True)
 class _Visits:
-    """Hold how often and how long a task or an interrupt had a CPU. ``tids``: the thread ids, for a task."""
+    """Hold how often and how long a task or an interrupt had a CPU. ``tids``: the thread ids, for a task. ``callers``:
+    (kind, name) → how often this one called it."""
 
     count: int = 0
     total_ns: int = 0
     worst_ns: int = 0
     tids: set[int] = field(default_factory=set)
+    callers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -101,7 +103,8 @@ class Presence:
         events (``system:name``) that this kernel does not have."""
         visits = sorted(self._visits.items(), key=lambda item: (-item[1].total_ns, item[0]))
         visitors = tuple(
-            InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1)) for key, v in visits
+            InterferingTask(*key, v.count, v.total_ns, v.worst_ns, max(len(v.tids), 1), *self._called(key, v))
+            for key, v in visits
         )
         return Residence(
             threads=tuple(
@@ -115,6 +118,18 @@ class Presence:
             proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing), self._ours),
             second=self._seconds.busiest(),
         )
+
+    def _called(self, key: tuple[int, str, str], visits: _Visits) -> tuple[int, str, str]:
+        """Return how often a listed task or event called this one, and the kind and name of the one that called it
+        most often: (0, "", "") if none did. ``key``: the CPU, kind and name of this one."""
+        cpu, *own = key
+        known = Counter(
+            {one: n for one, n in visits.callers.items() if one != tuple(own) and (cpu, *one) in self._visits}
+        )
+        if not known:
+            return 0, "", ""
+        ((kind, name), _) = min(known.items(), key=lambda item: (-item[1], item[0]))
+        return known.total(), kind, name
 
     @property
     def _ours(self) -> str:
@@ -170,6 +185,8 @@ class Presence:
                 visits.worst_ns = max(visits.worst_ns, rate.to_ns(longest[serial]))
                 if piece.kind == TASK:
                     visits.tids.add(piece.pid)
+                elif (caller := timeline.callers.get(serial)) is not None:
+                    visits.callers[caller] += 1
         self.unknown_ns += rate.to_ns(covered(unknown))
 
     def _add_stays(self, timeline: Timeline, name: str, thread: ThreadTrack) -> None:
@@ -234,8 +251,9 @@ def _proof(
     ran there, or the trace cannot show this. ``visitors``: the other tasks and interrupts in the trace. ``doubts``: the
     reasons why the trace may be incomplete, such as ``has gaps``. ``ours``: the words for the run's own threads.
     """
-    tasks = sum(visitor.count for visitor in visitors if visitor.kind in _TASKS)
-    rest = sum(visitor.count for visitor in visitors) - tasks
+    nested = sum(visitor.nested for visitor in visitors)
+    tasks = sum(visitor.count - visitor.nested for visitor in visitors if visitor.kind in _TASKS)
+    rest = sum(visitor.count for visitor in visitors) - nested - tasks
     taken = sum(visitor.total_ns for visitor in visitors)
     where = f"CPU{'' if len(cpus) == 1 else 's'} {cpus}"
     stretch = f"In {nice_ns(measured_ns)}"
@@ -255,4 +273,4 @@ def _proof(
         clean, sentence = None, f"{stretch} the trace of {where} {said}, so nothing is known about other tasks there."
     else:
         clean, sentence = True, f"{stretch} nothing but {ours} ran on {where}."
-    return QuietCpus(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence)
+    return QuietCpus(tuple(cpus), measured_ns, clean, tasks, rest, taken, sentence, nested)

@@ -23,6 +23,7 @@ from jitter_workshop.evidence.tracks import (
     UNSEEN,
     VECTOR,
     WOKEN,
+    WORKQUEUE,
     Segment,
     Stretch,
     ThreadTrack,
@@ -34,6 +35,9 @@ _DEEPEST = 32
 
 _made = tuple.__new__
 """Make a named tuple from an iterable of its fields, as a call of its class does, but three times as fast."""
+
+_OF_SOFTIRQS = ("ksoftirqd/", "ktimers/")
+"""How the names of those tasks begin whose work is to run softirqs."""
 
 _FUNCTION = -1
 """The number that marks a frame as a function, not as a vector."""
@@ -56,10 +60,18 @@ class CpuState:
     - ``tasks``: key of a task → its stack of softirqs and functions that have begun and not ended. All CPUs use the
       same dict.
     - ``serials``: a function that returns a new number for each stay of a task, and for each handler.
+    - ``callers``: serial of a handler or function → the (kind, name) of what called it. All CPUs use the same dict. A
+      timer's function is called by an interrupt or a softirq, a work item by a task, and a softirq by a task only if
+      softirqs are that task's work. What merely interrupts has no caller.
     """
 
     def __init__(
-        self, cpu: int, begin: int, tasks: defaultdict[int, list[UnfinishedEvent]], serials: Callable[[], int]
+        self,
+        cpu: int,
+        begin: int,
+        tasks: defaultdict[int, list[UnfinishedEvent]],
+        serials: Callable[[], int],
+        callers: dict[int, tuple[str, str]],
     ) -> None:
         self.cpu = cpu
         self.since = self.last = begin
@@ -72,6 +84,7 @@ class CpuState:
         self.task_name = ""
         self._tasks = tasks
         self._serials = serials
+        self._callers = callers
         self.task_serial = self.serial = serials()
         self.kind, self.name = UNKNOWN, ""
 
@@ -157,7 +170,10 @@ class CpuState:
                 self.unbalanced += len(stack) - depth
                 del stack[depth:]
                 break
-        self._push(stack, kind, number, raw, name)
+        if kind == WORKQUEUE or self.task_name.startswith(_OF_SOFTIRQS):
+            self._called(stack, kind, number, raw, name, (TASK, self.task_name))
+        else:
+            self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
         """Enter a function. If a hard interrupt is open, or if ``hard`` is True, the function runs in a hard interrupt.
@@ -165,7 +181,7 @@ class CpuState:
         """
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
-        self._push(stack, kind, _FUNCTION, raw, name)
+        self._called(stack, kind, _FUNCTION, raw, name, None)
 
     def leave_irq(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
         if not self._pop(self.irqs, ts, kind, number, raw):
@@ -188,6 +204,22 @@ class CpuState:
         if ts > start:
             self.segments.append(Segment(start, ts, kind, name, self.current, self._serials()))
             self.since = ts
+
+    def _called(
+        self,
+        stack: list[UnfinishedEvent],
+        kind: str,
+        number: int,
+        raw: str,
+        name: str,
+        task: tuple[str, str] | None,
+    ) -> None:
+        """Put a frame on ``stack``, as :meth:`_push` does, and note what called it: the frame below it, or ``task``
+        if it is the first one. ``task``: None if no task calls such a thing."""
+        caller = (stack[-1].kind, stack[-1].name) if stack else task
+        self._push(stack, kind, number, raw, name)
+        if caller is not None:
+            self._callers[self.serial] = caller
 
     def _push(self, stack: list[UnfinishedEvent], kind: str, number: int, raw: str, name: str) -> None:
         """Put a frame on ``stack``. The time from now on belongs to this frame."""

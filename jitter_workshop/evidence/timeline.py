@@ -109,6 +109,7 @@ class _Builder:
         self._tasks: defaultdict[int, list[UnfinishedEvent]] = defaultdict(list)
         self._serials = count(1).__next__
         self._states: dict[int, CpuState] = {}
+        self._callers: dict[int, tuple[str, str]] = {}
         self._deeds: list[Sent] = []
         self._frequencies: list[tuple[int, int, int]] = []
         self._kept: Counter[tuple[int, str]] = Counter()
@@ -187,7 +188,7 @@ class _Builder:
         It also shows whether the CPU was in an interrupt, in a softirq or in the task.
         """
         _, cpu, kind, pid, _, _, _, _, other, flags = event
-        state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
+        state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials, self._callers)
         state.first_flags = flags
         state.run(pid, self._ends.get(pid, other) if kind == "switch" else self._names.get(pid, ""))
         if pid in self._threads:
@@ -267,4 +268,5 @@ class _Builder:
             events=len(self._events),
             unbalanced=sum(state.unbalanced for state in self._states.values()),
             unreported=self._unreported,
+            callers=self._callers,
         )

@@ -139,6 +139,7 @@ class Timeline:
     - ``unbalanced``: the number of events that contradict others, or whose beginning or end is missing.
     - ``lost``: CPU → the number of lost events.
     - ``unreported``: task → how often it left its CPU without a switch event in the trace.
+    - ``callers``: serial of a segment → the (kind, name) that called it (``evidence.states.CpuState``).
     """
 
     start: int
@@ -155,3 +156,4 @@ class Timeline:
     events: int = 0
     unbalanced: int = 0
     unreported: Counter[str] = field(default_factory=Counter)
+    callers: dict[int, tuple[str, str]] = field(default_factory=dict)

@@ -256,8 +256,15 @@ class ThreadOnCpu:
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
     """Hold a task or event that took time on a hot CPU. Measured threads are not included, nor are the helpers of a
-    lock's run. If an event interrupts a task, the time of the interruption counts only for the event. ``worst_ns``: its
-    longest time between two times in which a measured thread had the CPU. ``threads``: number of tasks of this name."""
+    lock's run. If an event interrupts a task, the time of the interruption counts only for the event.
+
+    - ``worst_ns``: its longest time between two times in which a measured thread had the CPU.
+    - ``threads``: number of tasks of this name.
+    - ``nested``: how many of the ``count`` times it was called by another task or event of this CPU that is listed,
+      too. Examples are a work item in its kernel worker, and a timer's function in the timer's interrupt. Such a time
+      is part of the caller's time on the CPU, so no sum counts both.
+    - ``outer_kind``, ``outer_name``: the task or event that called it most often; "" if ``nested`` is 0.
+    """
 
     cpu: int
     kind: str
@@ -266,6 +273,14 @@ class InterferingTask:
     total_ns: int
     worst_ns: int
     threads: int = 1
+    nested: int = 0
+    outer_kind: str = ""
+    outer_name: str = ""
+
+    @property
+    def is_nested(self) -> bool:
+        """Return True if it was called by another one at least half of the times."""
+        return self.nested > 0 and 2 * self.nested >= self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +328,9 @@ class QuietCpus:
     evidence is about one period of time without interruption.
 
     - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
-    - ``other_tasks``: how often another task, or work inside a task, ran on these CPUs.
-    - ``interruptions``: number of interrupts, softirqs and timers.
+    - ``other_tasks``: how often another task ran on these CPUs. A work item counts as part of its task.
+    - ``interruptions``: number of interrupts, softirqs and other calls. What one of them calls counts as a part of it.
+    - ``nested``: number of work items and functions that are such parts.
     - ``taken_ns``: the time that the other tasks and the interruptions took together.
     - ``sentence``: the result in words.
     """
@@ -326,6 +342,7 @@ class QuietCpus:
     interruptions: int
     taken_ns: int
     sentence: str
+    nested: int = 0
 
 
 @dataclass(frozen=True, slots=True)

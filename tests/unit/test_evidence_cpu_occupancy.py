@@ -9,7 +9,7 @@ from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.model.evidence import BlockSpan, QuietCpus, Residence
 from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.model.trace import TraceEvent
-from tests.unit.test_evidence_timeline import MEASURED, event, pair, switch
+from tests.unit.test_evidence_timeline import MEASURED, event, pair, switch, tick
 
 BLOCK = 1_000_000
 
@@ -114,3 +114,69 @@ def test_the_longest_time_of_a_work_item_ends_where_the_measured_thread_has_the_
     present.add(explain_block(span, [], events, (1,), {"sampler": MEASURED}, {1: 0}).timeline)
     (item,) = [one for one in present.residence(BLOCK).visitors if one.kind == "workqueue"]
     assert (item.count, item.total_ns, item.worst_ns) == (1, 59_000, 39_000)
+
+
+def test_what_another_one_called_is_no_run_and_no_interruption_of_its_own() -> None:
+    worker, softirqd = 500, 600
+    events = [
+        *woken(),
+        # One run of a kernel worker with two work items, and an interrupt that comes in the first of them.
+        switch(10_000, MEASURED, worker, stays=True, names=("measured", "kworker/1:1")),
+        *pair(11_000, 15_000, "work", "vmstat_update", pid=worker),
+        *tick(12_000, 1_000, pid=worker),
+        *pair(16_000, 17_000, "work", "gc_worker", pid=worker),
+        switch(18_000, worker, MEASURED, names=("kworker/1:1", "measured")),
+        # Two more ticks; a softirq that follows the second one is an interruption of its own.
+        *tick(30_000, 1_000),
+        *tick(40_000, 1_000),
+        *pair(41_500, 42_000, "softirq", "TIMER"),
+        # A call from another CPU, with the function that it calls.
+        event(50_000, "vector_entry", "call_function_single", a=251),
+        *pair(50_100, 50_600, "csd", "flush_tlb_func"),
+        event(51_000, "vector_exit", "call_function_single", a=251),
+        # A task whose work is a softirq, and a timer's function in this softirq.
+        switch(60_000, MEASURED, softirqd, stays=True, names=("measured", "ksoftirqd/1")),
+        event(61_000, "softirq_entry", "HRTIMER", pid=softirqd, a=8),
+        *pair(62_000, 63_000, "timer", "hrtimer_wakeup", pid=softirqd),
+        event(64_000, "softirq_exit", "HRTIMER", pid=softirqd, a=8),
+        switch(65_000, softirqd, MEASURED, names=("ksoftirqd/1", "measured")),
+    ]
+    present = Presence({"sampler": 1})
+    timeline = explain_block(BlockSpan(0, 0, BLOCK, 0, BLOCK), [], events, (1,), {"sampler": MEASURED}).timeline
+    assert timeline.unbalanced == 0
+    present.add(timeline)
+    residence = present.residence(BLOCK)
+    assert {one.name: (one.count, one.nested, one.outer_kind, one.outer_name) for one in residence.visitors} == {
+        "kworker/1:1": (1, 0, "", ""),
+        "vmstat_update": (1, 1, "task", "kworker/1:1"),
+        "gc_worker": (1, 1, "task", "kworker/1:1"),
+        "local_timer": (3, 0, "", ""),
+        "tick_nohz_handler": (3, 3, "vector", "local_timer"),
+        "TIMER": (1, 0, "", ""),
+        "call_function_single": (1, 0, "", ""),
+        "flush_tlb_func": (1, 1, "vector", "call_function_single"),
+        "ksoftirqd/1": (1, 0, "", ""),
+        "HRTIMER": (1, 1, "task", "ksoftirqd/1"),
+        "hrtimer_wakeup": (1, 1, "softirq", "HRTIMER"),
+    }
+    proof = residence.proof
+    # Two tasks; three ticks, one softirq and one call.
+    assert (proof.other_tasks, proof.interruptions, proof.nested) == (2, 5, 8)
+    assert proof.sentence.startswith("In 1 ms other tasks ran twice on CPU 1, and there were 5 interruptions.")
+    # Each row has its own time alone, so the sum is the time for which anything else had the CPU.
+    assert proof.taken_ns == sum(one.total_ns for one in residence.visitors) == 8_000 + 2_000 + 500 + 1_000 + 5_000
+
+
+def test_what_no_listed_row_called_counts_itself() -> None:
+    lone = explain_block(
+        BlockSpan(0, 0, BLOCK, 0, BLOCK),
+        [],
+        [*woken(), *pair(100, 200, "timer", "hrtimer_wakeup"), *pair(300, 400, "csd", "flush_tlb_func")],
+        (1,),
+        {"sampler": MEASURED},
+    )
+    present = Presence({"sampler": 1})
+    present.add(lone.timeline)
+    found = present.residence(BLOCK)
+    assert [(one.count, one.nested) for one in found.visitors] == [(1, 0), (1, 0)]
+    assert found.proof.interruptions == 2

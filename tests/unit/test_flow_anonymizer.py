@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.flow.reporting.anonymizer import LEFT_OUT, anonymize_report, names_in, runs_for_others
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.evidence import Cause, Part, RemoteAction, Residence, load_called
+from jitter_workshop.model.evidence import Cause, InterferingTask, Part, QuietCpus, RemoteAction, Residence, load_called
 from jitter_workshop.model.evidence import QuietCpus as Clean
 from jitter_workshop.model.report import Command, OpenPoint, Overlay, ReportDocument, RunCauses
 from jitter_workshop.model.run import ForeignLoad
@@ -257,3 +257,19 @@ def test_a_task_with_the_name_of_an_event_changes_no_evidence() -> None:
     assert kept.report.candidates == evidence.candidates
     assert [cause_words(c.kind, c.name) for c in kept.report.causes[:2]] == ["task 1", "gap at timer"]
     assert not any("task task" in sentence or "acmeproj" in sentence for sentence in kept.text)
+
+
+def test_the_task_that_called_a_work_item_has_the_same_stand_in_as_the_task_itself() -> None:
+    task = InterferingTask(1, "task", "acmeproj", 3, 900, 500)
+    work = InterferingTask(1, "workqueue", "scan", 3, 90, 50, 1, 3, "task", "acmeproj")
+    timer = InterferingTask(1, "timer", "tick", 3, 90, 50, 1, 3, "vector", "local_timer")
+    proof = QuietCpus((1,), 10, False, 3, 0, 990, "Other tasks ran.")
+    residence = Residence((), (task, work, timer), (), (), (), proof)
+    evidence = dataclasses.replace(made_evidence("x"), residence=residence)
+    document = dataclasses.replace(bare(), culprits=(RunCauses("x", "trace", evidence, ()),))
+    (kept,) = anonymize_report(document).culprits
+    assert kept.report is not None
+    assert kept.report.residence is not None
+    shown = kept.report.residence.visitors
+    assert shown[1].outer_name == shown[0].name != "acmeproj"
+    assert shown[2] == timer

@@ -312,7 +312,11 @@ class _Anonymizer:
         if isinstance(value, ForeignLoad | Cause | Part | Slice | InterferingTask):
             around = getattr(value, "kind", "") == AROUND and value.name not in self._events
             known = self._tasks if around or _task_of(value) is not None else {}
-            return {"name": known.get(value.name, value.name)}
+            own = {"name": known.get(value.name, value.name)}
+            if isinstance(value, InterferingTask):
+                outer = value.outer_name
+                own["outer_name"] = self._tasks.get(outer, outer) if value.outer_kind in _NAMING_KINDS else outer
+            return own
         if isinstance(value, ExplainedStall):
             # The notes name the sender and the waker. No field has these names, so they may be private.
             return {"notes": (LEFT_OUT,) if value.notes else ()}

@@ -7,7 +7,14 @@ from functools import partial
 
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import CounterReport, CpuSecond, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.evidence import (
+    CounterReport,
+    CpuSecond,
+    EvidenceReport,
+    ExplainedStall,
+    InterferingTask,
+    Residence,
+)
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.picture import Event
 from jitter_workshop.model.program import HoldUp
@@ -26,6 +33,7 @@ from jitter_workshop.model.text import (
     many,
 )
 from jitter_workshop.presenter.runs import counters
+from jitter_workshop.presenter.runs.callers import INDENTED, below_their_callers, name_of_row
 from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
 from jitter_workshop.presenter.text.styled import Text
@@ -366,14 +374,17 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
     if "work" in focus:
         yield from (*_work(present, width), Text())
     yield small_title("WHO ELSE RAN ON THESE CPUS")
+    ordered = below_their_callers(present.visitors)
+    shown, hidden = ordered[:MOST_CAUSES], ordered[MOST_CAUSES:]
+    if any(depth for depth, _ in shown):
+        yield from wrap(INDENTED, width, style="dim")
     rows = [
-        [cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
-        for v in present.visitors[:MOST_CAUSES]
+        [name_of_row(depth, v), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        for depth, v in shown
     ]
     yield from table_lines([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
-    hidden = present.visitors[MOST_CAUSES:]
     if hidden:
-        yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}", "dim")
+        yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for _, v in hidden))}", "dim")
     told = [*_frequencies(present), *_actions(present)]
     if told:
         yield from (Text(), *_paragraphs(told, width, "dim"))
@@ -400,10 +411,16 @@ def _work(present: Residence, width: int) -> Iterator[Text]:
     """Yield the kernel's work by function or vector. "each": the mean time of one call, without interruptions."""
     yield small_title("WORK, SOFTIRQS AND INTERRUPTS")
     rows = [["", "CPU", "times", "each", "longest", "in all"]]
-    found = [v for v in present.visitors if v.kind in WORK]
-    for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
+    found = below_their_callers(v for v in present.visitors if v.kind in WORK)
+    groups: list[list[tuple[int, InterferingTask]]] = []
+    for depth, v in found:
+        if not depth:
+            groups.append([])
+        groups[-1].append((depth, v))
+    ordered = sorted(groups, key=lambda group: WORK.index(group[0][1].kind))
+    for depth, v in [row for group in ordered for row in group][:MOST_ROWS]:
         each = nice_ns(v.total_ns / v.count) if v.count else "–"
-        rows.append([cause_name(v, LABEL), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
+        rows.append([name_of_row(depth, v), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
     yield from table_lines(rows, width, right=range(1, 6))
     if len(rows) == 1:
         yield Text("No work, softirq or interrupt ran on these CPUs.")
