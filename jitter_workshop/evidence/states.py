@@ -37,7 +37,7 @@ _made = tuple.__new__
 """Make a named tuple from an iterable of its fields, as a call of its class does, but three times as fast."""
 
 _OF_SOFTIRQS = ("ksoftirqd/", "ktimers/")
-"""How the names of those tasks begin whose work is to run softirqs."""
+"""The beginnings of the names of the tasks that run softirqs."""
 
 _FUNCTION = -1
 """The number that marks a frame as a function, not as a vector."""
@@ -62,7 +62,7 @@ class CpuState:
     - ``serials``: a function that returns a new number for each stay of a task, and for each handler.
     - ``callers``: serial of a handler or function → the (kind, name) of what called it. All CPUs use the same dict. A
       timer's function is called by an interrupt or a softirq, a work item by a task, and a softirq by a task only if
-      softirqs are that task's work. What merely interrupts has no caller.
+      softirqs are that task's work. An interrupt has no caller.
     """
 
     def __init__(

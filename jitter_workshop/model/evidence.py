@@ -329,7 +329,8 @@ class QuietCpus:
 
     - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
     - ``other_tasks``: how often another task ran on these CPUs. A work item counts as part of its task.
-    - ``interruptions``: number of interrupts, softirqs and other calls. What one of them calls counts as a part of it.
+    - ``interruptions``: number of interrupts, softirqs and other calls. A function that one of them calls is a part of
+      it.
     - ``nested``: number of work items and functions that are such parts.
     - ``taken_ns``: the time that the other tasks and the interruptions took together.
     - ``sentence``: the result in words.

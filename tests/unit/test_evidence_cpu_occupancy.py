@@ -116,7 +116,7 @@ def test_the_longest_time_of_a_work_item_ends_where_the_measured_thread_has_the_
     assert (item.count, item.total_ns, item.worst_ns) == (1, 59_000, 39_000)
 
 
-def test_what_another_one_called_is_no_run_and_no_interruption_of_its_own() -> None:
+def test_a_called_function_is_no_run_and_no_interruption_of_its_own() -> None:
     worker, softirqd = 500, 600
     events = [
         *woken(),
@@ -167,7 +167,7 @@ def test_what_another_one_called_is_no_run_and_no_interruption_of_its_own() -> N
     assert proof.taken_ns == sum(one.total_ns for one in residence.visitors) == 8_000 + 2_000 + 500 + 1_000 + 5_000
 
 
-def test_what_no_listed_row_called_counts_itself() -> None:
+def test_a_function_without_a_listed_caller_counts_itself() -> None:
     lone = explain_block(
         BlockSpan(0, 0, BLOCK, 0, BLOCK),
         [],

@@ -53,7 +53,7 @@ def test_a_long_name_does_not_make_an_indented_row_longer() -> None:
     assert name_of_row(1, WORK) == "  work vmstat_update"
 
 
-def test_the_table_says_what_an_indented_row_is() -> None:
+def test_the_table_explains_an_indented_row() -> None:
     lines = shown((), visitors=(TIMER, TICK, WORKER, WORK))
     assert " ".join(lines).find(INDENTED.split(".")[0]) > 0
     rows = [line for line in lines if "tick_nohz_handler" in line or "local timer" in line]

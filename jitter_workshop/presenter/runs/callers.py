@@ -12,9 +12,9 @@ INDENTED = "An indented row ran inside the row above it. Each row has its own ti
 
 
 def below_their_callers(visitors: Iterable[InterferingTask]) -> list[tuple[int, InterferingTask]]:
-    """Return (depth, task or event) for each of ``visitors``, in the order of a table. What another one called has a
-    depth of 1 or more and follows its caller. Of rows with one caller, that with the most time comes first; the times
-    of what it called count, too. A row whose caller is not among ``visitors`` has the depth 0."""
+    """Return (depth, task or event) for each of ``visitors``, in the order of a table. A task or event that another one
+    called has a depth of 1 or more and follows its caller. Of rows with one caller, that with the most time comes
+    first; the times of the rows below it count, too. A row whose caller is not among ``visitors`` has the depth 0."""
     every = list(visitors)
     keys = {_key(one) for one in every}
     inside: dict[tuple[int, str, str], list[InterferingTask]] = {}
