@@ -107,7 +107,8 @@ NOISES = (
         "timer",
         "Timers",
         "Ten times a second, a thread on the hot CPU arms eighty timers and sleeps. They expire in groups of eight.",
-        "On the hot CPU, local timer interrupts come ten times as often as a task runs.",
+        "On the hot CPU, about a hundred more local timer interrupts come each second than in the quiet run. The new "
+        "task runs only ten times.",
         "A timer expires on the CPU on which it was armed. Keep the thread that arms timers off the hot CPU.",
         (
             What(

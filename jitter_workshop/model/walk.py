@@ -258,11 +258,18 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class CureView:
-    """Hold the comparison of a hunt's three runs. Each of ``rows`` has the name of a measure and three values: without
-    noise, with noise, and with noise and cure."""
+    """Hold the comparison of a hunt's three runs.
+
+    - ``rows``: each has the name of a measure and three values: without noise, with noise, and with noise and cure.
+    - ``text``: the result, in sentences.
+    - ``verdict``: the beginning of ``text`` that says whether the cure helped; "" if the runs do not show it.
+    - ``helped``: True if ``verdict`` says that the cure took away most of the noise's time.
+    """
 
     rows: tuple[tuple[str, float | None, float | None, float | None], ...]
     text: str
+    verdict: str = ""
+    helped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def tell_cured(walk: ChapterWalk, talk: Talk) -> bool:
     view = cure.view(walk) if walk.hunts else None
     if view is not None:
         talk.chart(walk.runs.curves())
-        talk.say(*wrap(view.text, talk.width), "", *chapter_view.cured(view, talk.width), "")
+        talk.say(*wrap(words.cure_told(view), talk.width), "", *chapter_view.cured(view, talk.width), "")
     return view is not None
 
 

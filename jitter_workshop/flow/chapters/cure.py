@@ -75,7 +75,11 @@ def view(walk: ChapterWalk) -> CureView | None:
     reports = [walk.runs.seen(run).report for run in (beside, treated)]
     known = [report for report in reports if report is not None]
     other = came_in(*known) if len(known) == len(reports) else None
-    return CureView(rows, _in_words(quiet, beside, treated, walk.progress.weighed.get(treated.id), other))
+    seen = walk.progress.weighed.get(treated.id)
+    told = _in_words(quiet, beside, treated, seen, other)
+    if seen is None or seen.beside_ns <= 0:
+        return CureView(rows, told)
+    return CureView(rows, told, _verdict(seen), gone(seen))
 
 
 def came_in(beside: EvidenceReport, treated: EvidenceReport) -> CauseTime | None:
@@ -110,8 +114,7 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None, other
         then, now = map(nice_ns, other.ns)
         said += f" Another cause came in: {other.label}, {then} → {now} a second."
     if seen is not None and seen.beside_ns > 0:
-        took = f"the noise took {nice_ns(seen.beside_ns)} a second before the cure and {nice_ns(seen.now_ns)} now"
-        return f"{_verdict(seen)}: in the traces {took}. {said}{where}"
+        return f"{_verdict(seen)} {said}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs do not show whether the cure helped.{where}"
     if during < before * _PLAIN_TO_SEE or during <= before:
@@ -140,6 +143,7 @@ def _untraced(*runs: Run) -> str:
 
 
 def _verdict(seen: Weighed) -> str:
-    if gone(seen):
-        return "The cure helped"
-    return "The cure helped in part" if seen.now_ns <= _LESS * seen.beside_ns else "The cure did not help"
+    """Return a sentence that says whether the cure helped, with the times that the noise took in the traces."""
+    in_part = "The cure helped in part" if seen.now_ns <= _LESS * seen.beside_ns else "The cure did not help"
+    took = f"the noise took {nice_ns(seen.beside_ns)} a second before the cure and {nice_ns(seen.now_ns)} now"
+    return f"{'The cure helped' if gone(seen) else in_part}: in the traces {took}."

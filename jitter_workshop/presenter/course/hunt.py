@@ -13,8 +13,10 @@ from jitter_workshop.flow.chapters.hunt import past_hunts as past_hunts
 from jitter_workshop.model.noise import NOISES, Noise
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.text import many
+from jitter_workshop.model.walk import CureView
 from jitter_workshop.presenter.host.changes import list_ids
 from jitter_workshop.presenter.text.lines import Lines, items, small_title
+from jitter_workshop.presenter.text.styled import Text
 
 NOT_TOLD = "you are not told which"
 R_MEASURES = "r measures whether that helped."
@@ -127,6 +129,12 @@ def cures(other: int | None) -> tuple[tuple[str, str], ...]:
             ),
         ]
     return tuple(found)
+
+
+def cure_told(view: CureView) -> Text:
+    """Return the result of a run with the learner's cure. The sentence on whether the cure helped is emphasised."""
+    rest = view.text.removeprefix(view.verdict)
+    return Text.assemble((view.verdict, f"bold {'good' if view.helped else 'accent'}"), (rest, "text"))
 
 
 def offer_of_new_run(cpu: int | None) -> str:

@@ -1464,6 +1464,9 @@ class Compare(Step):
 
     def result(self, width: int) -> Result:
         found, both, relation, runs = self._effects, self._both, self._relation, self.walk.runs
+        if self._cured is not None:
+            told = wrap(hunt.cure_told(self._cured), width)
+            return Result(told, uncut=len(told))
         if found is None and self._compared is not None:
             # The warning stands above the curves that it is about.
             return Result(wrap(Text(self._compared.headline, "text"), width), uncut=1)
@@ -1538,9 +1541,7 @@ class Compare(Step):
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
-        cured, compared = self._cured, self._compared
-        if cured is not None:
-            return [cured.text]
+        compared = self._compared
         if compared is None or compared.effects is None:
             return []
         both_ways = self.walk.noise.both_ways() if self._short else ""
