@@ -57,6 +57,8 @@ class Effect:
       percentile of two runs that read the clock at different rates.
     - ``within_runs``: True if the blocks inside each run already differ by ``factor`` or more.
     - ``by_chance``: True for a rate if chance alone may explain its difference.
+    - ``of_equal_runs``: the largest factor by which equal runs of the session differ in this figure; 1 if it is not
+      known.
     """
 
     name: str
@@ -71,13 +73,19 @@ class Effect:
     sort: Sort = "latency"
     within_runs: bool = False
     by_chance: bool = False
+    of_equal_runs: float = 1.0
+
+    @property
+    def within_equal_runs(self) -> bool:
+        """Return True if equal runs of the session differ in this figure by as much as the two runs do."""
+        return self.of_equal_runs >= self.factor > 1.0
 
     @property
     def doubtful(self) -> bool:
         """Return True if chance may explain the effect. This is so if one event determines the figure, or if it rests
-        on few stalls. It is also so if the blocks inside each run differ as much as the two runs, or if chance explains
-        the difference of two rates."""
-        return self.one_event or self.few or self.within_runs or self.by_chance
+        on few stalls. It is also so if the blocks inside each run, or equal runs, differ as much as the two runs, or if
+        chance explains the difference of two rates."""
+        return self.one_event or self.few or self.within_runs or self.by_chance or self.within_equal_runs
 
 
 @dataclass(frozen=True, slots=True)

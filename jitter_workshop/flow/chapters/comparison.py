@@ -6,6 +6,7 @@ import dataclasses
 
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.equal_runs import beside_equal_runs, factors_of_equal_runs
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -59,6 +60,9 @@ class ChapterComparison:
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
         shows, found = self._runs.shows, self._effects(before, after, causes)
+        if view.relation == "changed":
+            every, both = self._context.runs.every(), (before, after)
+            found = beside_equal_runs(found, factors_of_equal_runs(both, every, self._runs.seen, self._chapter))
         told = {one.name for one in (found.shown, found.missed, found.lead, found.but) if one is not None}
         if shows is None or titled(figure_with_id(shows.figure), first).title not in told:
             strayed = (*strayed, *effect)

@@ -57,9 +57,9 @@ _SECOND_RUN = f"In the second run {FIGURES[P99_FROM_DUE_TIME].title} is "
 _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
 _NO_LATENCY = "No clear change in latency"
-_WOULD_COUNT = " (2 would count)"
 _CURVE = "The curve: "
 _MAY_BE_LUCK = "This may be luck."
+_EQUAL_RUNS = "equal runs of this session differ"
 _PERHAPS = "Perhaps "
 _BEGINS = (*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED, _NOT_AS_EXPECTED)
 _JUDGES = re.compile(f"^(?:{'|'.join(_BEGINS)}|{_PERHAPS}[a-z]+: )")
@@ -427,8 +427,15 @@ def _hardly_moved(felt: Effect) -> str:
     """Return a sentence on the latency, or the stalls, of two runs in which no latency moved by the factor MOVED."""
     of_stalls = felt.sort == "stalls"
     told = describe_effect(felt) if of_stalls else describe_effect(felt).replace(f"{felt.name}: ", f"{felt.name} ", 1)
-    enough = "" if felt.factor < ALIKE or felt.at_least else _WOULD_COUNT
+    enough = "" if felt.factor < ALIKE or felt.at_least else limit_told(felt)
     return f"{_NO_LATENCY}: {told}{enough}."
+
+
+def limit_told(felt: Effect) -> str:
+    """Return in brackets the least factor that would count: MOVED, or the factor between equal runs if it is larger."""
+    if felt.of_equal_runs > MOVED:
+        return f" (more than {times_told(felt.of_equal_runs)} would count: {_EQUAL_RUNS} by this factor)"
+    return f" ({MOVED:g} would count)"
 
 
 def _judged_by(tail: Effect) -> str:
@@ -817,6 +824,8 @@ def _doubt(effect: Effect) -> str:
         return " (may be chance: the blocks of one run differ as much)"
     if effect.by_chance and not effect.few:
         return " (may be chance)"
+    if effect.within_equal_runs and not effect.one_event and effect.factor >= MOVED:
+        return f" (may be chance: {_EQUAL_RUNS} {times_told(effect.of_equal_runs)} times)"
     return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
 
 
