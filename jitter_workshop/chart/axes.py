@@ -29,9 +29,23 @@ _PARTS = (1, 2, 3, 6)
 """The numbers of decades that may together have a whole number of rows, and the distances of ticks in decades."""
 _LEAST_TICKS = 3
 """The least number of ticks of y from which the scale can be read."""
+_ANY_FROM = 8
+"""The rows of a decade from which every whole number of rows can be labelled: a tick is less than half a row beside its
+value, and its neighbours are several rows away."""
+_PARTS_OF_DECADES = {2: (1, 3), 3: (1, 2, 5), 4: (1, 3), 6: (1, 2, 5), 8: (1, 3)}
+"""The ticks of a decade of time that has so many rows: at these, the ticks are as many rows apart. Of fewer than
+_ANY_FROM rows, other numbers give ticks at powers of ten only."""
+_ONE_TICK_FROM = 3
+"""The decades of an axis from which ticks at powers of ten are enough."""
+_MANY_PARTS = (1, 2, 5)
+_ENOUGH_TICKS = 4
+_HALVES = 1.5
+"""The only height of a decade, in rows, that is above 1 and not whole: every second decade has a tick."""
 _BETWEEN_LABELS = 2
 """The least number of columns between two labels of x."""
 _AT_A_TICK = 0.01
+_CUT = "cut ≈"
+"""The words and the sign at the lower end of the y axis if values of the curves lie below it."""
 OUTER_DOTS = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
 _WITHIN = 0.49
@@ -73,6 +87,11 @@ class PlotFrame:
     def down(self, y: float) -> float:
         return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
 
+    @property
+    def lower_edge(self) -> float:
+        """Return the y of the lower edge of the last row: no value below it is drawn."""
+        return self.ranges.y_low - _WITHIN * (self.ranges.y_high - self.ranges.y_low) / (self.rows - 1)
+
     def holds(self, column: int, row: int) -> bool:
         return 0 <= column < self.columns and 0 <= row < self.rows
 
@@ -87,7 +106,9 @@ def on_curve(dots: Collection[tuple[int, int]], column: int, row: int) -> tuple[
     return next(((column, at) for at in (row, row - 1, row + 1) if (column, at) in dots), (column, row))
 
 
-def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
+def snapped(
+    ranges: scale.Ranges, columns: int, rows: int, named: bool = False, unit: str = "time", lowest: float | None = None
+) -> scale.Ranges:
     """Return the ranges, stretched a little, so that ticks fall on centres of cells.
 
     All decades of an axis then have the same height. The height of a decade of y is the first height in this list that
@@ -97,7 +118,11 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     - The largest height of which two, three or six decades together have a whole number of rows. If a decade has at
       least one row, the axis must be long enough for _LEAST_TICKS ticks at this distance.
 
-    ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
+    A decade of time has no height at which its ticks would be unevenly apart (_PARTS_OF_DECADES).
+
+    - ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
+    - ``unit``: the unit of y.
+    - ``lowest``: the lowest value, if it is below the ranges. Spare rows then show values down to it.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -105,25 +130,29 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     if x_high - ranges.x_low > _MOST_STRETCH_ACROSS * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
-    for wanted, stretch in _cells_a_decade(span, rows, named):
+    for wanted, stretch in _cells_a_decade(span, rows, named, unit):
         for cells in wanted:
-            fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
+            fitted = _raised(ranges, cells, rows, lowest) if rows - 1 <= stretch * span * cells else None
             if fitted is not None:
                 return scale.Ranges(x_high, *fitted, ranges.x_low)
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
 
-def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
+def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tuple[list[float], float]]:
     """Return groups of possible heights of a decade. The preferred group comes first.
 
     Each group is a pair: a list of heights in rows, and a factor. The factor limits how far these heights may stretch
-    the axis. ``span``: the number of decades that ``rows`` must show. ``named``: as in :func:`snapped`.
+    the axis. ``span``: the number of decades that ``rows`` must show. ``named``, ``unit``: as in :func:`snapped`.
     """
     # The first and the last row hold values up to their edges.
     most = (rows - 1 + 2 * _WITHIN) / span + 1e-9
 
     def parts(every: int) -> list[float]:
-        return [n / every for n in range(math.floor(most * every), 0, -1)]
+        found = [n / every for n in range(math.floor(most * every), 0, -1)]
+        return found if unit != "time" else [n for n in found if n <= 1 or n == _HALVES or (n % 1 == 0 and even(n))]
+
+    def even(rows: float) -> bool:
+        return rows >= _ANY_FROM or rows in _PARTS_OF_DECADES or span >= _ONE_TICK_FROM
 
     # A decade of one row or more is of a height at which ticks are as many whole rows apart.
     read = {
@@ -135,11 +164,11 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
     return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (sorted(read, reverse=True), math.inf)]
 
 
-def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
+def _raised(ranges: scale.Ranges, cells: float, rows: int, lowest: float | None = None) -> tuple[float, float] | None:
     """Return the low and the high end of a y axis with ``cells`` rows for each decade.
 
     No decade falls on the edge of two rows: else 9 ms and 11 ms could stand one row above and one row below 10 ms.
-    Return None if the axis needs more than ``rows`` rows.
+    Return None if the axis needs more than ``rows`` rows. ``lowest``: as in :func:`snapped`.
     """
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
     within = 0.0 if ranges.y_low < 0 else _WITHIN
@@ -149,6 +178,11 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float
     spare = math.floor(ranges.y_low * cells + within - aside + 1e-9) - low
     if spare < 0:
         return None
+    if lowest is not None and lowest < ranges.y_low:
+        # Values are better than empty rows: the spare rows go below, as far as there are values.
+        ends = math.floor(lowest * cells + within - aside + 1e-9)
+        begins = max(low, min(ends, low + spare))
+        return (begins + aside) / cells, (begins + rows - 1 + aside) / cells
     # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it. No spare row
     # lies below the decade in which the lowest value is: such rows would be empty, and their labels would mislead.
     decade = math.ceil(math.floor(ranges.y_low) * cells - aside - 1e-9)
@@ -170,20 +204,24 @@ def _aside(cells: float) -> float:
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
 
-    Every decade has a tick if it has at least one row. So two charts of a chapter have the same steps, however many
-    rows each of them has. A decade of one and a half rows has its ticks one and two rows apart.
+    Every decade has a tick if it has a whole number of rows. A decade of time of two rows or more may have ticks
+    between, too: at 3, or at 2 and 5 (_PARTS_OF_DECADES). It has them if at most every second row then has a tick, or
+    if there are fewer than _ENOUGH_TICKS decades.
 
-    With less than a row for a decade, every second, third or sixth one has a tick. The first of these distances is
-    taken that is a whole number of rows, and that gives at least _LEAST_TICKS ticks. Else it is the first whole number
-    of rows that gives two ticks. If there is none, it is the first that is at least one row.
+    With one and a half rows for a decade, or with less than one, every second, third or sixth one has a tick. The first
+    of these distances is taken that is a whole number of rows, and that gives at least _LEAST_TICKS ticks. Else it is
+    the first whole number of rows that gives two ticks. If there is none, it is the first that is at least one row.
     """
     height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
     beyond = _WITHIN / height
+    ends = frame.ranges.y_low - beyond, frame.ranges.y_high + beyond
+    decades = scale.ticks(frame.units[1], *ends)
+    rows = round(height)
+    if frame.units[1] == "time" and abs(height - rows) < 1e-6 and rows >= min(_PARTS_OF_DECADES):
+        fine = scale.ticks("time", *ends, _PARTS_OF_DECADES.get(rows, _MANY_PARTS if rows >= _ANY_FROM else (1,)))
+        return fine if 2 * len(fine) <= frame.rows + 1 or len(decades) < _ENOUGH_TICKS else decades
     wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
-    decades = scale.ticks(frame.units[1], frame.ranges.y_low - beyond, frame.ranges.y_high + beyond)
     found = {n: _every(decades, n) for n in wide}
-    if wide[0] == 1:
-        return found[1]
     even = [n for n in wide if abs(n * height - round(n * height)) < 1e-6]
     for least in (_LEAST_TICKS, 2):
         for n in even:
@@ -227,8 +265,10 @@ def framed(
     asked: Sequence[float],
     theme: Palette,
     rows_below: int,
+    cut: bool = False,
 ) -> Text:
-    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows."""
+    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows.
+    ``cut``: True if values of the curves lie below the y axis; its lower end says so."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < GUTTER}
     text = Text(no_wrap=True, end="")
@@ -241,11 +281,13 @@ def framed(
     columns = {frame.column(t.position) for t in ticks}
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
     names = _x_labels(frame, ticks, asked)
+    corner = f"{_CUT if cut else '└':>{GUTTER + 1}}"
     if rows_below == 2:
-        text.append(" " * GUTTER + "└" + "─" + axis + "\n", line)
+        text.append(corner, dim if cut else line)
+        text.append("─" + axis + "\n", line)
         text.append(names.rstrip(), dim)
     else:
-        base = " " * GUTTER + "└" + "─" * frame.columns
+        base = corner + "─" * frame.columns
         for a, b in zip(base, names, strict=True):
             text.append(b if b != " " else a, dim if b != " " else line)
     return text

@@ -57,7 +57,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles, tight
+from jitter_workshop.stats.view import CurveView, Point, from_edge, marked_points, percentiles, tight
 
 __all__ = ["ChartPoint", "curves_for_terminal", "draw_curves", "legend_lines", "plain_curve_lines"]
 
@@ -142,9 +142,12 @@ def _render(
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    ranges = tight(view, marks) if view.x == "percentile" else view.ranges
-    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named), (view.x, view.y))
+    of_percentiles = view.x == "percentile"
+    ranges = tight(view, marks) if of_percentiles else view.ranges
+    lowest = min((y for path in view.paths for _, y in path), default=None) if of_percentiles else None
+    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named, view.y, lowest), (view.x, view.y))
     labels = y_ticks(frame)
+    cut = lowest is not None and lowest < frame.lower_edge - 1e-9
 
     cells = grid_cells(frame, labels, theme)
     shaded: set[bool] = set()
@@ -161,23 +164,19 @@ def _render(
         # Cells of several curves have their colours in turn: no curve seems to end where another one begins.
         line = every[owners[column % len(owners)]].line
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
-    taken: set[tuple[int, int]] = set()
     told = [i for i in order if i >= crowd]
-    of_percentiles = view.x == "percentile"
-    for place, i in enumerate(reversed(told)):
-        spread = _spread(frame, paths[i], place, len(told))
-        signed = _at(frame, curves[i], paths[i], asked) if of_percentiles else spread
-        for wanted in signed:
-            if (cell := _free(drawn[i], taken, *wanted)) is not None:
-                taken.add(cell)
-                column, row = cell
-                cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
+    if of_percentiles:
+        wanted = {i: _at(frame, curves[i], paths[i], asked) for i in sorted(told)}
+    else:
+        wanted = {i: _spread(frame, paths[i], place, len(told)) for place, i in enumerate(reversed(told))}
+    for (column, row), i in _signed(frame, wanted, drawn, paths, side_by_side=of_percentiles).items():
+        cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme, dotted)
     first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme, drawn):
         first += [] if gap.percentile is None else [gap.percentile]
     put_key(frame, cells, shaded, theme, tinted)
-    return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below), kind)
+    return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut), kind)
 
 
 def _fill(
@@ -226,6 +225,9 @@ def _dots(frame: PlotFrame, solid: int, path: Sequence[Point]) -> dict[tuple[int
     """
     beyond = OUTER_DOTS * (frame.ranges.y_high - frame.ranges.y_low) / (frame.rows - 1)
     lowest, highest = frame.ranges.y_low - beyond, frame.ranges.y_high + beyond
+    if frame.units == ("percentile", "time"):
+        # Of a curve that begins below the plot, the part inside enters from the lower edge.
+        path, solid = from_edge(path, solid, frame.lower_edge)
     # A value at the edge of the first or of the last row is drawn with the outermost dots.
     path = [(x, min(max(y, lowest), highest)) for x, y in path]
     with _one_owner:
@@ -297,17 +299,53 @@ def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: 
     return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
 
 
-def _free(
-    dots: Collection[tuple[int, int]], taken: Collection[tuple[int, int]], column: int, row: int
+def _signed(
+    frame: PlotFrame,
+    wanted: Mapping[int, Sequence[tuple[int, int]]],
+    drawn: Mapping[int, Collection[tuple[int, int]]],
+    paths: Sequence[Sequence[Point]],
+    side_by_side: bool,
+) -> dict[tuple[int, int], int]:
+    """Return a dict: each cell that shows a sign → the curve whose sign it is.
+
+    Signs that want the same cell stand side by side on their curves, from left to right in the order of the legend. So
+    two near values have a sign each. A sign without a free cell near its value is left out.
+
+    - ``wanted``: the index of a curve → the cells at which its values are. The first cell is the end of the curve.
+    - ``drawn``: the index of a curve → its cells with dots.
+    - ``side_by_side``: False to leave out a sign instead of moving it to a cell that has no dot of its curve.
+    """
+    ends = [(-column, -i, row, -1) for i, cells in wanted.items() for column, row in cells[:1]]
+    others = [(column, i, row, 1) for i, cells in wanted.items() for column, row in cells[1:]]
+    found: dict[tuple[int, int], int] = {}
+    # At the right end a sign has room at its left only. So the last curve of the legend comes first there.
+    for at, number, row, way in (*sorted(ends), *sorted(others)):
+        column, i = at * way, number * way
+        for step in (*range(0, len(wanted) * way, way), -way, -2 * way):
+            cell = _on(frame, drawn[i], paths[i], column + step, row, side_by_side) if step else None
+            cell = on_curve(drawn[i], column, row) if not step else cell
+            if cell is not None and cell not in found:
+                found[cell] = i
+                break
+    return found
+
+
+def _on(
+    frame: PlotFrame,
+    dots: Collection[tuple[int, int]],
+    path: Sequence[Point],
+    column: int,
+    row: int,
+    dotted: bool,
 ) -> tuple[int, int] | None:
-    """Return the cell for the sign of a curve whose value is in (column, row). If another sign has it, it is a cell of
-    the curve beside it, so that two near values have a sign each. Return None if none is free. ``dots``: the cells with
-    dots of the curve. ``taken``: the cells with signs."""
-    at = on_curve(dots, column, row)
-    if at not in taken:
-        return at
-    beside = (on_curve(dots, column + step, row) for step in (1, -1, 2, -2))
-    return next((cell for cell in beside if cell in dots and cell not in taken), None)
+    """Return the cell of a curve in a column, at most one row from ``row``; None if there is none. ``dotted``: True to
+    return a cell between two dots of the curve, too."""
+    cell = on_curve(dots, column, row)
+    if cell in dots:
+        return cell
+    inside = dotted and frame.across(path[0][0]) <= column <= frame.across(path[-1][0])
+    at = frame.row(_height(path, frame.at(column))) if inside else frame.rows
+    return (column, at) if frame.holds(column, at) and abs(at - row) <= 1 else None
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ the curve moves right by one tick.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.record import dataclass
@@ -23,6 +23,9 @@ _TWICE, _BELOW_TWICE, _WHOLE_FROM, _ROUND_FROM = 2.0, 1.99, 9.95, 999.5
 """Limits of factors that are told: from _TWICE on they have one decimal, from _WHOLE_FROM on none, and from _ROUND_FROM
 on two significant digits. _BELOW_TWICE is the largest text of a factor below _TWICE."""
 LEAST_DECADES = 2.0
+_MEDIAN_X = math.log10(2)
+_BELOW_MEDIAN = 1.0
+"""The number of decades below the smallest p50 at which a chart's y axis begins, if curves go on further below."""
 _MOST_ELAPSED = 8
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -127,20 +130,23 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
     return tuple(t for t in ticks if t.position <= x_high + 1e-9)
 
 
-def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
+def ticks(unit: str, low: float, high: float, parts: Sequence[int] = (1,)) -> tuple[Tick, ...]:
     """Return the ticks of an axis from ``low`` to ``high``. ``unit``: ``percentile``, ``time``, ``share``, ``number``
     or ``elapsed``. Positions are log10 of the values. Only the positions of ``elapsed`` are seconds; they begin at 0.
 
-    For a time, a share or a number, each power of ten has a tick (100 ns, 1 µs, 10 µs, …). ``every``: with 3, only
-    every third power of ten has a tick (1 ns, 1 µs, 1 ms).
+    For a time, a share or a number, each power of ten has a tick (100 ns, 1 µs, 10 µs, …). ``parts``: the numbers by
+    which a power of ten is multiplied to give a tick. With (1, 2, 5), the ticks of a time are 1 µs, 2 µs, 5 µs, 10 µs,
+    … A share or a number needs (1,).
     """
     if unit == "percentile":
         return percentile_ticks(high)
     if unit == "elapsed":
         return _elapsed_ticks(high)
-    decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+    found = ((n, part) for n in range(math.floor(low) - 1, math.floor(high + 1e-9) + 1) for part in parts)
     return tuple(
-        Tick(float(n), nice_ns(10.0**n) if unit == "time" else _power_of_ten(n)) for n in decades if n % every == 0
+        Tick(at, nice_ns(part * 10.0**n) if unit == "time" else _power_of_ten(n))
+        for n, part in found
+        if low - 1e-9 <= (at := n + math.log10(part)) <= high + 1e-9
     )
 
 
@@ -156,24 +162,45 @@ def _elapsed_ticks(high: float) -> tuple[Tick, ...]:
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:
-    """Return ranges that include all curves and marks (percentile, ns). The limits of the ranges are multiples of
-    0.25, so that a growing curve seldom changes the limits. The y axis spans at least two decades, because a quiet
-    host's curve must look flat.
+    """Return ranges that include all curves and marks (percentile, ns), except for the fastest values of the curves:
+    the y axis begins at most a decade below the smallest p50. So the slow values have most of the height.
+
+    The limits of the ranges are multiples of 0.25, so that a growing curve seldom changes the limits. The y axis spans
+    at least two decades, because a quiet host's curve must look flat.
     """
-    xs, ys = [0.0], []
+    xs, ys, medians, marked = [0.0], [], [], []
     for curve in curves:
         xs += [x_of_percentile(p.percentile) for p in curve.points[-1:]]
         ys += [y_of_ns(p.value_ns) for p in curve.points]
+        medians += _median(curve)
     for percentile, value_ns in marks:
         xs.append(x_of_percentile(percentile))
-        ys.append(y_of_ns(value_ns))
+        marked.append(y_of_ns(value_ns))
+    ys += marked
     if not ys:
         return Ranges(_LEAST_X + 2, 1.5, 7.0)
     low = max(0.0, math.floor((min(ys) - _MARGIN) / _STEP) * _STEP)
     high = math.ceil((max(ys) + _MARGIN) / _STEP) * _STEP
+    if medians:
+        begins = [math.ceil((min(medians) - _BELOW_MEDIAN) / _STEP) * _STEP, high - LEAST_DECADES]
+        low = max(low, min(*begins, *(math.floor((y - _MARGIN) / _STEP) * _STEP for y in marked)))
     if high - low < LEAST_DECADES:
         high = low + LEAST_DECADES
     return Ranges(max(_LEAST_X, math.ceil(max(xs) / _STEP) * _STEP), low, high)
+
+
+def _median(curve: PercentileCurve) -> list[float]:
+    """Return the height of a curve at p50 on the y axis, as the only item of a list. A curve that begins beyond p50 has
+    its lowest height there. Return [] for a curve without points."""
+    before: tuple[float, float] | None = None
+    for point in curve.points:
+        at, y = x_of_percentile(point.percentile), y_of_ns(point.value_ns)
+        if at >= _MEDIAN_X:
+            if before is None or at == before[0]:
+                return [y]
+            return [before[1] + (y - before[1]) * (_MEDIAN_X - before[0]) / (at - before[0])]
+        before = at, y
+    return [] if before is None else [before[1]]
 
 
 def _power_of_ten(exponent: int) -> str:

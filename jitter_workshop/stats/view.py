@@ -60,11 +60,27 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 def tight(view: CurveView, marks: Iterable[Point] = ()) -> scale.Ranges:
     """Return ranges for a view of percentiles. They leave no space above and below the curves. So each decade has more
-    room.
+    room. Values below the view's own range stay out of it.
     """
-    ys = [y for path in view.paths for _, y in path] + [scale.y_of_ns(value_ns) for _, value_ns in marks]
-    low, high = min(ys, default=0.0), max(ys, default=0.0)
+    ys = [y for path in view.paths for _, y in path]
+    guessed = [scale.y_of_ns(value_ns) for _, value_ns in marks]
+    low = min([max(min(ys), view.ranges.y_low), *guessed] if ys else guessed, default=0.0)
+    high = max([*ys, *guessed], default=0.0)
     return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
+
+
+def from_edge(path: Sequence[Point], solid: int, low: float) -> tuple[list[Point], int]:
+    """Return the part of a path from the point at which it rises above ``low``, and how many points of this part are
+    solid. ``solid``: this number for the whole path. The path of percentiles never falls. A path that stays below
+    ``low`` gives ([], 0)."""
+    first = next((n for n, (_, y) in enumerate(path) if y >= low), len(path))
+    if first in (0, len(path)):
+        return (list(path), solid) if first == 0 else ([], 0)
+    (x0, y0), (x1, y1) = path[first - 1], path[first]
+    enters = x0 + (x1 - x0) * (low - y0) / (y1 - y0), low
+    if first < solid:
+        return [enters, *path[first:]], solid - first + 1
+    return [enters, *path[first:]], 0
 
 
 def marked_points(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:

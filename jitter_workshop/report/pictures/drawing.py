@@ -25,7 +25,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import curve_value_at, numbers_of_curves
 from jitter_workshop.stats.heat import Heat, bounds, shade_of_count
-from jitter_workshop.stats.view import CurveView, Point, marked_points, percentiles
+from jitter_workshop.stats.view import CurveView, Point, from_edge, marked_points, percentiles
 
 Theme = Literal["light", "dark"]
 Role = Literal["plain", "dim", "title"]
@@ -46,6 +46,10 @@ _COLUMNS = (("p50", 640.0, 50.0), ("p99.9", 770.0, 99.9), ("max", 900.0, None))
 _KEY_PX = 120
 """The distance of two entries of the key of filled areas."""
 _NAME_ROOM = 570 - _NAME_AT
+_PARTS_FROM = ((140.0, (1, 2, 5)), (90.0, (1, 3)))
+"""The ticks of a decade of time on the y axis, by the least height of a decade in pixels."""
+CUT = "≈ faster values lie below"
+"""The words at the lower end of the y axis if values of the curves lie below it."""
 _BETWEEN_PX = 6
 """The least distance in pixels between two labels of an axis."""
 _DOWN = 0.35 * TEXT_PX
@@ -344,9 +348,23 @@ class _Plot:
         share = (self.ranges.y_high - position) / (self.ranges.y_high - self.ranges.y_low)
         return _TOP + share * _PLOT_HEIGHT
 
-    def path(self, number: int) -> list[Point]:
-        """Return the points of the curve ``number`` on the sheet, in pixels."""
-        return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
+    @property
+    def cut(self) -> bool:
+        """Return True if values of the curves lie below the y axis (only of percentiles)."""
+        return any(path[0][1] < self.ranges.y_low - 1e-9 for path in self.view.paths if path)
+
+    def path(self, number: int) -> tuple[list[Point], int]:
+        """Return the points of the curve ``number`` on the sheet, in pixels, and the number of solid points. A curve
+        that begins below the y axis enters from its lower end."""
+        path, solid = self.view.paths[number], self.view.solid[number]
+        inside, solid = from_edge(path, solid, self.ranges.y_low) if self.cut else (path, solid)
+        return [(self.x(x), self.y(y)) for x, y in inside], solid
+
+    def y_ticks(self) -> tuple[scale.Tick, ...]:
+        """Return the ticks of y. A decade of time with enough pixels has ticks between the powers of ten."""
+        decade = _PLOT_HEIGHT / (self.ranges.y_high - self.ranges.y_low)
+        fine = (parts for least, parts in _PARTS_FROM if decade >= least and self.view.y == "time")
+        return scale.ticks(self.view.y, self.ranges.y_low, self.ranges.y_high, next(fine, (1,)))
 
 
 def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
@@ -359,7 +377,7 @@ def _series(curves: Sequence[PercentileCurve]) -> tuple[ChartSeries, ...]:
 def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
     right = WIDTH - _RIGHT
     shapes: list[DrawnShape] = []
-    for tick in scale.ticks(plot.view.y, plot.ranges.y_low, plot.ranges.y_high):
+    for tick in plot.y_ticks():
         y = plot.y(tick.position)
         shapes.append(Rule(_LEFT, y, right, y))
         shapes.append(Words(_LEFT - 10, y + _DOWN, tick.label, "dim", "end", figure=True))
@@ -372,6 +390,7 @@ def _axes(plot: _Plot, bottom: int) -> list[DrawnShape]:
         Rule(_LEFT, bottom, right, bottom, axis=True),
         Rule(_LEFT, _TOP, _LEFT, bottom, axis=True),
         Words((_LEFT + right) / 2, bottom + 42, plot.view.x_name, "dim", "middle"),
+        *([Words(_LEFT, bottom + 42, CUT, "dim")] if plot.cut else []),
         Words(18, _TOP + _PLOT_HEIGHT / 2, plot.view.y_name, "dim", "middle", turned=True),
     ]
 
@@ -407,18 +426,27 @@ def _key_of_areas(areas: Sequence[Area], top: int) -> list[DrawnShape]:
 
 
 def _areas(plot: _Plot, before: int, after: int) -> list[Area]:
-    found = pieces(plot.view.paths[before], plot.view.paths[after])
+    first, second = (_held(plot.view.paths[one], plot.ranges.y_low) for one in (before, after))
+    found = pieces(first, second)
     return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
+
+
+def _held(path: tuple[Point, ...], low: float) -> Sequence[Point]:
+    """Return a path of percentiles with its part below ``low`` raised to ``low``; another path as it is."""
+    inside, _ = from_edge(path, 0, low)
+    if not path or path[0][1] >= low:
+        return path
+    return [(path[0][0], low), *(inside or [(path[-1][0], low)])]
 
 
 def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: ChartSeries) -> list[DrawnShape]:
     """Return the shapes of a curve: its line, first solid and then dotted, and its marks."""
-    points, solid = plot.path(number), plot.view.solid[number]
+    points, solid = plot.path(number)
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[DrawnShape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
     if plot.view.x == "percentile":
         told = marked_points(curve, plot.view.paths[number], (percentile for _, _, percentile in _COLUMNS))
-        stations = [(plot.x(x), plot.y(y)) for x, y in told]
+        stations = [(plot.x(x), plot.y(y)) for x, y in told if y >= plot.ranges.y_low]
     else:
         stations = _stations(plot, points, series.number)
     return [*shapes, *(CurveMark(x, y, series) for x, y in stations)]
