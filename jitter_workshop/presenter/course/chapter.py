@@ -26,6 +26,7 @@ from jitter_workshop.model.walk import (
 from jitter_workshop.presenter.course.hunt import last_noise
 from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
+from jitter_workshop.presenter.runs.control_run import disturbed_control
 from jitter_workshop.presenter.runs.omission import to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
@@ -150,14 +151,16 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
 
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
-    """Return the step whose run has to be made again: it is the reason why the two runs cannot be compared, settings
-    changed during it, or it sent few of its messages. Return None if there is no such run, or if it cannot be made now.
-    ``view``: the comparison of ``both``, the chapter's two runs."""
+    """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, settings
+    changed during it, it sent few of its messages, or it was disturbed although it has no noise. Return None if there
+    is no such run, or if it cannot be made now. ``view``: the comparison of ``both``, the chapter's two runs."""
     number = view.reason.run if view is not None and view.reason is not None else None
     if number is None:
         number = effect.run_unsteady(both)
     if number is None:
         number = to_repeat(both)
+    if number is None:
+        number = disturbed_control(both)
     if number is None or walk.hunts:
         return None
     return SLOTS[number] if walk.measuring.can_repeat(SLOTS[number]) else None

@@ -24,6 +24,7 @@ from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, 
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean, many
+from jitter_workshop.presenter.runs.control_run import control_told
 from jitter_workshop.presenter.runs.disturbances import (
     busier_after,
     disturbances_of_two,
@@ -212,7 +213,7 @@ def result_of_two_runs(
     - what is left of the time that the chapter's change can end (:func:`_what_is_left`)
     - the time of the chapter's causes, or of the cause that explains most of the difference
     - the largest effect in the other direction, coloured if it is a loss that chance does not explain
-    - the warning of ``presenter.runs.omission``
+    - the warnings of ``presenter.runs.omission`` and ``presenter.runs.control_run``
     - the state of the proof, and the tasks that took at least MUCH_WORK per cent of a CPU
     - notes: why the difference may be chance, what a percentile leaves out, and smaller tasks
 
@@ -287,6 +288,8 @@ def _compared(
         parts += [Text(told, "text") for told in (short_told, left) if told]
         short_told = left = ""
     losses, notes = [Text(told, "text" if proven else "bad") for told in lost], but
+    if reason is None and (alone := control_told(runs, key)):
+        losses.append(Text(alone, "text"))
     if found.lead is None and of_chapter is not None and not found.causes:
         notes += _left(runs[1])
     notes.append(_not_compared(found))

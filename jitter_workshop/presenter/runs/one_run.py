@@ -9,6 +9,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import WORD, clean
+from jitter_workshop.presenter.runs.control_run import disturbed_told
 from jitter_workshop.presenter.runs.disturbances import disturbance_clause, own_threads_clause
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -65,7 +66,8 @@ def result_of_one_run(
     disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
     planned messages has a warning (``presenter.runs.omission``), which comes first if the percentile lacks the waits.
     ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
-    time (``stats.figures.by_due_time``) has no value of transit here. ``key``: the key that makes the run again, for
+    time (``stats.figures.by_due_time``) has no value of transit here; its run without a noise has the warning of
+    ``presenter.runs.control_run``. ``key``: the key that makes the run again, for
     the warning; "" for none. ``with_waits``: as in :func:`judged_value`.
     """
     due, origin = by_due_time(shows), origin_of(seen)
@@ -89,6 +91,8 @@ def result_of_one_run(
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, MUCH_WORK)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
+    if due and (alone := disturbed_told(seen, key=key)):
+        line.append(f". {alone}" if line else alone, "text")
     if warning:
         parts = [part for part in ((line, warning) if known else (warning, line)) if part]
         line = Text(". " if known else " ").join(parts)

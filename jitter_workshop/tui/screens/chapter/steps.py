@@ -44,6 +44,7 @@ from jitter_workshop.presenter.host.plan import (
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import causes, curves, disturbances, effect, effect_table, one_run
+from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
@@ -812,7 +813,7 @@ class Measure(Step):
             )
         if seen is None:
             return Result([])
-        key = "m" if self._sent_few else ""
+        key = "m" if self._to_repeat else ""
         shows, waits = self.walk.runs.shows, self.page.with_waits
         told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, with_waits=waits)
         return Result(told or wrap(self.walk.runs.unshown, width))
@@ -879,15 +880,18 @@ class Measure(Step):
         made = self.walk.runs.run_in(self.name) is not None
         switches = made and not self.after_change and bool(self.walk.noise.offer())
         first: list[Shown] = [self._noise_key] if switches else []
-        if self._sent_few:
+        if self._to_repeat:
             return StepKeys(first, before_enter=[("chapter.again", "measure again")])
         return StepKeys(first, again=made and self.walk.measuring.measures(self.name))
 
     @property
-    def _sent_few(self) -> bool:
-        """Return True if the step's run sent few of its messages without a known load, and can be made again."""
-        seen = self.walk.runs.known(self.name)
-        return seen is not None and to_repeat((seen,)) is not None and self.walk.measuring.can_repeat(self.name)
+    def _to_repeat(self) -> bool:
+        """Return True if the step's run should be made again, and can be. It sent few of its messages without a known
+        load, or was disturbed although it has no noise, in a chapter that judges by the due time."""
+        seen, runs = self.walk.runs.known(self.name), self.walk.runs
+        if seen is None or not self.walk.measuring.can_repeat(self.name):
+            return False
+        return to_repeat((seen,)) is not None or (runs.from_due_time and is_disturbed(seen))
 
     def key_again(self) -> Work:
         return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
@@ -1512,13 +1516,16 @@ class Compare(Step):
         """Return a sentence on the newest proof of this change. Without a proof, the sentence says how to make one.
 
         A proof with enough rounds gets a styled sentence. Return "" for runs on an emulated machine, which prove
-        nothing.
+        nothing. Also return "" without a proof in a chapter that changes nothing.
         """
         if self.walk.runs.emulated:
             return ""
         if self.proof is not None and proof.leads(self.proof):
             return proof.earlier_proof_line(self.proof)
-        return proof.earlier_proof_text(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
+        if self.proof is not None:
+            return proof.earlier_proof_text(self.proof)
+        # A chapter that changes nothing has nothing to prove.
+        return f"{effect.NOT_PROVEN}{self._offer}." if self.walk.chapter.changes != "nothing" else ""
 
     @property
     def _offer(self) -> str:
