@@ -39,7 +39,7 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
     said = "5 s of measuring, about 500,000 messages: enough to know p99.99 if all are made."
     assert run_length.run_length_sentences(found) == (
-        f"{said} With its start and pauses the run takes about 8 s, or longer where this host is busy."
+        f"{said} With its start and pauses it takes about 8 s, longer on a busy host."
     )
     traced = run_length.outlook(MeasureRequest(evidence=True), ())
     assert traced.clock_s == 2.0 + 5.0 + 20 * 0.2, "a traced run takes longer to start, and between blocks"
@@ -175,7 +175,7 @@ def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said.startswith("p99.999 needs 1,000,000 messages")
     why = "ten of these messages lie beyond the percentile"
-    assert f"which take 10 s: {why}. With its start and pauses the run takes about " in said
+    assert f"which take 10 s: {why}. With its start and pauses it takes about " in said
     assert request.duration_s == pytest.approx(10.5)
     assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
     long, _ = run_length.until(MeasureRequest(), "99.9999", ())
@@ -249,7 +249,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
         line.plain for line in slow
     ]
     told = " ".join(" ".join(line.plain for line in whole).split())
-    assert "by stalls of 100 µs and more a second: shorter gaps, such as ticks, come so often that" in told
+    assert "by stalls of 100 µs and more a second: ticks alone decide percentiles" in told
     woken = about_to_measure(MeasureRequest(workload="wakeup"), False, 150, asked="50")
     assert "judged   by p50: half of all wake-ups take longer" in [line.plain for line in woken]
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)

@@ -120,7 +120,7 @@ def test_deviations_from_the_request_are_told_at_once() -> None:
         (
             "spin",
             "99.9999",
-            "stalls of 100 µs and more a second: shorter gaps, such as ticks, come so often that they decide each",
+            "stalls of 100 µs and more a second: ticks alone decide percentiles",
         ),
         ("spin", "50", "p50: half of all readings take longer"),
         ("spin", "99", "p99: 1 % of all readings take longer"),
@@ -138,6 +138,19 @@ def test_the_percentile_that_judges_is_named_with_its_clock_where_it_is_not_tran
     assert run_view.judging_figure("ring", "99", 0, from_due_time=True).startswith(said)
     lines = run_view.about_to_measure(MeasureRequest(), False, 120, asked="99", from_due_time=True)
     assert said in " ".join(line.plain for line in lines)
+
+
+def test_a_run_names_its_cpus_and_a_second_run_refers_to_the_page_of_the_first() -> None:
+    placed = (("producer", 2), ("accumulator", 3))
+    request = MeasureRequest(evidence=True)
+    lines = [line.plain for line in run_view.about_to_measure(request, False, 200, placed=placed)]
+    assert "threads  producer on CPU 2, accumulator on CPU 3" in lines
+    assert any(line.startswith("judged   by p99.9") for line in lines)
+    again = [line.plain for line in run_view.about_to_measure(request, False, 200, placed=placed, repeats=True)]
+    assert again[1:3] == lines[1:3]
+    assert {"trace    as in the first run", "judged   as in the first run"} <= set(again)
+    free = [line.plain for line in run_view.about_to_measure(MeasureRequest(placement="none"), False, 200)]
+    assert "threads  wherever the scheduler puts them" in free
 
 
 def test_the_write_before_a_run_is_told_with_both_values_and_its_end() -> None:

@@ -123,8 +123,8 @@ def run_length_sentences(found: Outlook) -> str:
 
 
 def _by_the_clock(found: Outlook) -> str:
-    busy = ", or longer where this host is busy" if found.usual_pauses else ""
-    said = f"With its start and pauses the run takes about {_takes(max(round(found.clock_s), 1))}{busy}."
+    busy = ", longer on a busy host" if found.usual_pauses else ""
+    said = f"With its start and pauses it takes about {_takes(max(round(found.clock_s), 1))}{busy}."
     if found.settle_s:
         said += (
             f" Its first {_takes(found.settle_s)} are not measured: the restored setting takes effect only after this "

@@ -69,7 +69,7 @@ MEMORY_WORDS = {
     "near": "loads from near memory",
 }
 LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
-_WHY_STALLS = "shorter gaps, such as ticks, come so often that they decide each percentile"
+_WHY_STALLS = "ticks alone decide percentiles"
 _HALF = 50.0
 """The percentile that half of all values exceed."""
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
@@ -82,7 +82,9 @@ _BY_TRANSIT = ", transit"
 """The clock of the newest block's figures, which is told if the run has curves by two clocks."""
 
 
-TRACED_MEANWHILE = "the kernel is traced during each block; the trace costs both runs a little time"
+TRACED_MEANWHILE = "the kernel is traced; this costs both runs a little time"
+_AS_FIRST = "as in the first run"
+"""The words for what the page of the chapter's first run told already."""
 
 
 def describe_noise(request: MeasureRequest, company: str) -> str:
@@ -141,14 +143,18 @@ def about_to_measure(
     asked: str | None = None,
     per_second: float | None = None,
     from_due_time: bool = False,
+    placed: Sequence[tuple[str, int]] = (),
+    repeats: bool = False,
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
     if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
     None for the workload's usual figure. ``per_second``: the expected number of messages a second; None if it is not
-    known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit.
+    known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit. ``placed``:
+    (thread, CPU) for each thread that the run binds; () if it is not known, or if the scheduler places the threads.
+    ``repeats``: True if the page of the chapter's first run told already how such runs are traced and judged.
     """
-    cpus = (
+    cpus = placed or (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
         ("journaller", request.journaller_cpu),
@@ -166,9 +172,9 @@ def about_to_measure(
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "a noise that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("first", arrival_words(request)),
-        ("trace", TRACED_MEANWHILE if request.evidence else ""),
+        ("trace", (_AS_FIRST if repeats else TRACED_MEANWHILE) if request.evidence else ""),
         ("gives", reach),
-        ("judged", f"by {judged}"),
+        ("judged", _AS_FIRST if repeats else f"by {judged}"),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:

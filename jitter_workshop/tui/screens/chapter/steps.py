@@ -793,7 +793,16 @@ class Measure(Step):
             self.page.asked,
             expected_rate(request, runs),
             self.walk.runs.from_due_time,
+            self.walk.measuring.placed(request),
+            self._repeats(request),
         )
+
+    def _repeats(self, request: MeasureRequest) -> bool:
+        """Return True if the chapter's first run was traced, and is judged, as this request's run will be."""
+        first = self.walk.runs.run_in(SLOTS[0]) if self.after_change else None
+        if first is None or first.workload != request.workload:
+            return False
+        return self.page.workshop.context.runs.traced(first) == request.evidence
 
     def result(self, width: int) -> Result:
         running, seen = self.page.run, self.walk.runs.known(self.name)
