@@ -23,6 +23,7 @@ from jitter_workshop.model.evidence import (
     Part,
     Slice,
     StackSeen,
+    is_of_timer,
 )
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_ns
@@ -45,25 +46,35 @@ class _Sums:
     late: int = 0
     saved: int = 0
 
+    def add(self, took: int, late: int, saved: int) -> None:
+        """Add one stall. ``took``: the cause's time in it, in ns. ``late``: the stall's late messages. ``saved``: how
+        many of them would be in time without the cause."""
+        self.count += 1
+        self.total_ns += took
+        self.worst_ns = max(self.worst_ns, took)
+        self.late += late
+        self.saved += saved
+
 
 @dataclass(slots=True)
 class _Totals:
     causes: defaultdict[CauseKey, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
+    timer: _Sums = field(default_factory=_Sums)
     late: int = 0
 
     def add(self, stall: SplitStall, threshold_ns: int, main: bool) -> None:
         parts = stall.parts()
         messages = stall.window.messages if main else 0
         self.late += messages
+        of_timer = 0
         for key, took in parts.items():
-            sums = self.causes[key]
-            sums.count += 1
-            sums.total_ns += took
-            sums.worst_ns = max(sums.worst_ns, took)
-            sums.late += messages
             beside = parts.get((_AROUND, key[1]), 0) if key[0] not in (_AROUND, _NO_EVENT) else 0
-            if stall.duration_ns - took - beside < threshold_ns:
-                sums.saved += messages
+            saved = stall.duration_ns - took - beside < threshold_ns
+            self.causes[key].add(took, messages, messages if saved else 0)
+            of_timer += took if is_of_timer(*key) else 0
+        if of_timer:
+            saved = stall.duration_ns - of_timer < threshold_ns
+            self.timer.add(of_timer, messages, messages if saved else 0)
 
 
 def summarise_run(
@@ -144,6 +155,7 @@ def summarise_run(
         messages=messages or None,
         below_now=_share(totals.late, messages),
         residence=present.residence(measured_ns, missing or {}),
+        timer=_cause(("timer", ""), totals.timer, totals.late, measured_ns, messages) if totals.timer.count else None,
         missing=dict(missing or {}),
         notes=noted,
         candidates=tuple(candidates),
@@ -200,20 +212,26 @@ def _share(late: int, messages: int | None) -> float | None:
 
 def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Mapping[str, int]) -> tuple[Cause, ...]:
     found = [
-        Cause(
-            kind=kind,
-            name=name,
-            count=sums.count,
-            total_ns=sums.total_ns,
-            worst_ns=sums.worst_ns,
-            ns_per_second=sums.total_ns * 1e9 / measured_ns if measured_ns > 0 else 0.0,
-            late_messages=sums.late,
-            below_without=_share(totals.late - sums.saved, messages),
-            threads=threads.get(name, 1) if kind == TASK else 1,
-        )
-        for (kind, name), sums in totals.causes.items()
+        _cause(key, sums, totals.late, measured_ns, messages, threads.get(key[1], 1) if key[0] == TASK else 1)
+        for key, sums in totals.causes.items()
     ]
     return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
+
+
+def _cause(key: CauseKey, sums: _Sums, late: int, measured_ns: int, messages: int | None, threads: int = 1) -> Cause:
+    """Return a cause with its sums. ``late``: the late messages of all stalls. ``messages``: all messages, None if not
+    known."""
+    return Cause(
+        kind=key[0],
+        name=key[1],
+        count=sums.count,
+        total_ns=sums.total_ns,
+        worst_ns=sums.worst_ns,
+        ns_per_second=sums.total_ns * 1e9 / measured_ns if measured_ns > 0 else 0.0,
+        late_messages=sums.late,
+        below_without=_share(late - sums.saved, messages),
+        threads=threads,
+    )
 
 
 def explain_stall(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:

@@ -6,6 +6,7 @@ outside: clean them before they are shown (``model.text.clean``).
 
 from __future__ import annotations
 
+from jitter_workshop.model.irq_rows import TIMER_IRQS
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter, CpuCounters, ForeignLoad, ThreadRecord
@@ -59,6 +60,17 @@ CATCHING_UP = "catching up"
 - NOT_TRACED: the thread was on a CPU that is not traced.
 - CATCHING_UP: a consumer took the messages that had piled up while it was stopped.
 """
+
+LOCAL_TIMER = "local_timer"
+"""The name of the vector by which the CPU's own timer interrupts it (x86)."""
+
+
+def is_of_timer(kind: str, name: str) -> bool:
+    """Return True if a cause is a part of the CPU's local timer: its interrupt, a timer's function, or a gap next to
+    this interrupt."""
+    interrupt = name == LOCAL_TIMER or name.endswith(TIMER_IRQS)
+    return kind == "timer" or (kind in ("vector", "irq", "around") and interrupt)
+
 
 IDLE = "idle"
 THROTTLED = "throttled"
@@ -397,6 +409,8 @@ class EvidenceReport:
     """Hold the result of ``explain RUN`` for a run with a trace.
 
     - ``causes``: largest first.
+    - ``timer``: the parts of the local timer (:func:`is_of_timer`) as one cause of the kind ``timer``, without a name.
+      None if a stall has none, and in reports of earlier versions.
     - ``worst``: the longest stalls.
     - ``stalls``: number of explained stalls, counted for each measured thread separately.
     - ``distinct``: number of stalls, if simultaneous stalls of several threads count as one stall (as in ``measure``).
@@ -437,6 +451,7 @@ class EvidenceReport:
     messages: int | None = None
     below_now: float | None = None
     residence: Residence | None = None
+    timer: Cause | None = None
     missing: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     candidates: tuple[str, ...] = ()

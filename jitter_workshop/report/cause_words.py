@@ -32,9 +32,9 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 ITEM = "- "
 """The characters in front of a sentence that is an item of a list."""
 
-NONE_LATE, SAME = "none late", "still late"
+NONE_LATE, SAME = "none late", ""
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
-SAME: without the cause the stalls would be shorter, and the same messages would still be late."""
+SAME: without the cause the stalls would be shorter, but long enough to make the same messages late."""
 WITHOUT_IT = "without it"
 """The head of the table's column of :func:`without`."""
 
@@ -93,9 +93,8 @@ _ABOUT = {
     "there. The task in brackets is the one that was running when the scheduler moved the thread. Another task "
     "may have caused the move.",
     "around": (
-        f"gap at: a time of at most {nice_ns(AROUND_NS)} directly before or after the named event (at most "
-        f"{nice_ns(ARRIVAL_NS)} before an interrupt). It contains the event's entry and exit, the tracing itself "
-        "and, in a guest, the hypervisor's work."
+        f"gap at: a time of at most {nice_ns(AROUND_NS)} next to the named event ({nice_ns(ARRIVAL_NS)} before an "
+        "interrupt). It is the event's entry and exit, its tracing and, in a guest, the hypervisor's work."
     ),
     "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",
 }
@@ -134,8 +133,10 @@ def cause_words(kind: str, name: str, limit: int = ID, *, measured: bool = True)
         return next((said for said in _OTHERS if len(said) <= limit), clean(_OTHERS[-1], limit))
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
-    if kind == "vector" and len(VECTORS.get(name, "")) in range(1, limit + 1):
-        return VECTORS[name]
+    if kind == "vector" and name in VECTORS:
+        told = VECTORS[name] if len(VECTORS[name]) <= limit else VECTORS[name].partition(" (")[0]
+        if len(told) <= limit:
+            return told
     if kind == "around" and name in VECTORS:
         name = VECTORS[name].partition(" (")[0]
     own = _OUR_OWN if measured and kind == "task" and name in MEASURED_THREADS else ""
@@ -185,8 +186,13 @@ def stall_count_words(report: EvidenceReport) -> str:
     """Return the number of stalls of all threads in words. If stalls overlap, the text has a second number, in which
     overlapping stalls count as one.
     """
-    apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
-    return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
+    of_threads = f" of the measured threads ({report.distinct:,} distinct)" if is_apart(report) else ""
+    return many(report.stalls, "stall") + of_threads
+
+
+def is_apart(report: EvidenceReport) -> bool:
+    """Return True if stalls of several threads overlap, so that such a time counts for each of them."""
+    return report.distinct is not None and report.distinct != report.stalls + report.unlisted
 
 
 def cause_sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
@@ -348,8 +354,8 @@ def without(cause: Cause, report: EvidenceReport) -> str:
     """Return the share of messages whose latency would be below the threshold without this cause. The result is a text
     for a table.
 
-    Return NONE_LATE if the cause made no message late. Return SAME if the share would not change: the stalls would be
-    shorter, but still long enough to make the same messages late.
+    Return NONE_LATE if the cause made no message late. Return SAME, which is an empty text, if the share would not
+    change.
     """
     if not cause.late_messages:
         return NONE_LATE
@@ -357,17 +363,25 @@ def without(cause: Cause, report: EvidenceReport) -> str:
     return SAME if said == _share(report.below_now) else said
 
 
+def any_without(report: EvidenceReport) -> bool:
+    """Return True if the table of causes needs the column of :func:`without`: it has something to say of a cause."""
+    if report.below_now is None or not report.messages:
+        return False
+    shown = (*causes_to_show(report), *((report.timer,) if report.timer is not None else ()))
+    return any(without(cause, report) != SAME for cause in shown)
+
+
 def in_time(report: EvidenceReport) -> str:
-    """Return two sentences: how many messages were below the threshold, such as ``99.9 % of 400,000 messages
-    (accumulator) were below 1 µs.``, and what the column of :func:`without` says of them. Return "" if the share is not
-    known."""
+    """Return how many messages were below the threshold, such as ``99.9 % of 400,000 messages (accumulator) were below
+    1 µs.`` If the table has the column of :func:`without`, the text also says what this column shows. Return "" if the
+    share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     messages = f"{report.messages:,} {_counted(report)} ({clean(report.main_thread, WORD)})"
-    return (
-        f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}. The column "
-        f"'{WITHOUT_IT}' shows what this share would be if the cause took no time."
-    )
+    told = f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}."
+    if not any_without(report):
+        return told
+    return f"{told} Column '{WITHOUT_IT}': this share if the cause took no time, where it differs."
 
 
 def _counted(report: EvidenceReport) -> str:
@@ -375,21 +389,14 @@ def _counted(report: EvidenceReport) -> str:
 
 
 def words_of_column(report: EvidenceReport) -> str:
-    """Return sentences on the words that stand in the column of :func:`without` in place of a share. Return "" if there
-    are none."""
+    """Return a sentence on the word that stands in the column of :func:`without` in place of a share. Return "" if it
+    stands nowhere."""
     if report.below_now is None or not report.messages:
         return ""
     thread, counted = clean(report.main_thread, WORD), _counted(report)
-    shown, said = {without(cause, report) for cause in causes_to_show(report)}, []
-    if NONE_LATE in shown:
-        said.append(f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}.")
-    if SAME in shown:
-        limit = nice_ns(report.threshold_ns)
-        said.append(
-            f"{SAME}: without the cause, the stalls would be shorter by its time 'in all', but the same {counted} "
-            f"would still take longer than {limit}."
-        )
-    return " ".join(said)
+    if all(without(cause, report) != NONE_LATE for cause in causes_to_show(report)):
+        return ""
+    return f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}."
 
 
 def _share(share: float | None) -> str:

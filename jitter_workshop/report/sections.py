@@ -14,7 +14,7 @@ from typing import Literal
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, load_called
+from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, load_called
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.report import (
@@ -87,6 +87,7 @@ from jitter_workshop.report.blocks import (
     second_line,
     time,
 )
+from jitter_workshop.report.cause_rows import CauseRow, cause_rows, sum_of_causes
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import (
     UNDECIDED_TASKS,
@@ -230,6 +231,8 @@ HOW_HEAT = (
 
 MOST_CAUSES = 14
 """The number of causes' rows that are visible at first in a table of causes."""
+_PART = "↳ "
+"""The text before the name of a part of the local timer."""
 _MOST_SLOTS = 20
 """The most runs that a chapter lists, one for each slot."""
 _MOST_APPLIED = 12
@@ -587,7 +590,7 @@ def _causes_of_run(one: RunCauses, links: Mapping[str, Inline]) -> Subsection:
 def _causes(report: EvidenceReport) -> ReportBlock:
     if not report.causes:
         return Paragraph(cause_words.no_cause(report))
-    shares = report.below_now is not None
+    shares = cause_words.any_without(report)
     columns = [
         Column("cause", brief=True),
         Column("in all", number=True, brief=True),
@@ -597,18 +600,19 @@ def _causes(report: EvidenceReport) -> ReportBlock:
         Column("a second", number=True),
     ]
     columns += [Column(cause_words.WITHOUT_IT, number=True)] if shares else []
-    causes = cause_words.causes_to_show(report)
-    most = max(cause.total_ns for cause in causes) or 1
-    rows = tuple(_cause(cause, report, most, shares) for cause in causes)
-    caption = "The causes of the stalls, largest first"
+    laid = cause_rows(report, NAME)
+    most = max(row.cause.total_ns for row in laid) or 1
+    rows = tuple(_cause(row, report, most, shares) for row in laid)
+    caption = f"The causes of the stalls, largest first. {sum_of_causes(report)}"
     if told := cause_words.in_time(report):
-        caption += f". {told} {cause_words.words_of_column(report)}".rstrip()
+        caption += f" {told} {cause_words.words_of_column(report)}".rstrip()
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 
-def _cause(cause: Cause, report: EvidenceReport, most: int, shares: bool) -> Cells:
+def _cause(row: CauseRow, report: EvidenceReport, most: int, shares: bool) -> Cells:
+    cause = row.cause
     cells: list[Inline] = [
-        name_span(cause_words.cause_name(cause, NAME)),
+        name_span(f"{_PART if row.part else ''}{row.words}"),
         nice_ns(cause.total_ns),
         Bar(cause.total_ns / most),
         f"{cause.count:,}",

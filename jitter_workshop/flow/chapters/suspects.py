@@ -15,7 +15,7 @@ from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice
-from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, TIMER_IRQS, is_device, x86_key
+from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, is_device, x86_key
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
@@ -37,7 +37,6 @@ little."""
 SLEEPER = "wakeup"
 """The workload whose thread waits until its CPU leaves an idle state. With other workloads the CPUs idle only between
 two blocks."""
-_LOCAL = "local_timer"
 _WORKER = re.compile(r"kworker/(?:u|\d+)")
 """The beginning of a kworker's name: ``u`` stands for the workers that are bound to no CPU, a number for those of this
 CPU. The rest of the name changes from second to second."""
@@ -205,7 +204,7 @@ def _group(cause: Cause | Part, causes: Iterable[Cause]) -> tuple[str, str]:
             return "page_fault", ""
         # The name alone is known here: the largest event of this name is the one with most surroundings.
         kind = next((c.kind for c in causes if c.name == name and c.kind not in ("around", "no_event")), kind)
-    if kind == "timer" or (kind == "vector" and name == _LOCAL) or (kind == "irq" and name.endswith(TIMER_IRQS)):
+    if words.is_of_timer(kind, name):
         return "timer", ""
     if kind == "task" and (worker := _WORKER.match(name)) is not None:
         return kind, worker[0]

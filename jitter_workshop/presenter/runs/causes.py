@@ -37,13 +37,13 @@ from jitter_workshop.presenter.runs.callers import INDENTED, below_their_callers
 from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_rows import cause_rows, sum_of_causes
 from jitter_workshop.report.cause_words import (
     BRIEF,
     ITEM,
     WITHOUT_IT,
-    cause_name,
+    any_without,
     cause_words,
-    causes_to_show,
     contradiction_sentence,
     explanations,
     gaps_are_told,
@@ -79,6 +79,8 @@ REST = "·"
 NOBODY = ("no_event", "around")
 """Kinds of cause that name no task, interrupt or other source."""
 WORK = ("workqueue", "softirq", "timer", "irq", "vector")
+_PART = "  "
+"""The text before the name of a part of the local timer."""
 _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 
 _FOCUS = {
@@ -143,34 +145,38 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
     if not report.causes:
         yield Text(no_cause(report))
         return
-    shares = report.below_now is not None
-    causes = causes_to_show(report)
-    shown, hidden = causes[:MOST_CAUSES], causes[MOST_CAUSES:]
+    shares = any_without(report)
+    laid = cause_rows(report, LABEL)
+    shown, hidden = laid[:MOST_CAUSES], [row.cause for row in laid[MOST_CAUSES:] if not row.part]
     whole = sum(cause.total_ns for cause in report.causes)
+    most = max(row.cause.total_ns for row in shown)
     rows = [["cause", "stalls", "worst", *([WITHOUT_IT] if shares else []), "in all", "share"]]
-    for cause in shown:
+    for row in shown:
+        cause = row.cause
         late = [without(cause, report)] if shares else []
         taken = [nice_ns(cause.total_ns), whole_percent(cause.total_ns, whole)]
-        rows.append([cause_name(cause, LABEL), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
+        name = f"{_PART if row.part else ''}{row.words}"
+        rows.append([name, f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table_lines(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
-    yield from wrap(told, width, style="dim") if (told := in_time(report)) else ()
+    for told in (sum_of_causes(report), *([in_time(report)] if shares else [])):
+        yield from wrap(told, width, style="dim")
     yield first
-    for cause, line in zip(shown, lines, strict=True):
-        nobody = cause.kind in NOBODY
-        line.style = "dim" if nobody else "text"
-        if room >= _LEAST_BAR and 100 * cause.total_ns >= whole:
+    for row, line in zip(shown, lines, strict=True):
+        cause = row.cause
+        line.style = "dim" if row.part or cause.kind in NOBODY else "text"
+        if room >= _LEAST_BAR and 100 * cause.total_ns >= whole and not row.part:
             # A line instead of a block: rows of blocks would touch and look like one slab. The shortest line would make
             # of less than 1 % as much as of 1 %.
-            drawn = bar_of_value(cause.total_ns, shown[0].total_ns, room)
+            drawn = bar_of_value(cause.total_ns, most, room)
             line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
         yield line
     if hidden:
         total = nice_ns(sum(cause.total_ns for cause in hidden))
         yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
     yield Text()
-    if told := words_of_column(report):
-        yield from wrap(told, width, style="dim")
+    for told in (in_time(report) if not shares else "", words_of_column(report)):
+        yield from wrap(told, width, style="dim") if told else ()
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
     if report.residence is not None and report.residence.second is not None:
