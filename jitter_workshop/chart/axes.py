@@ -6,6 +6,7 @@ the values: as few rows as possible stay empty. Each tick of y stands in the row
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ _ONE_TICK_FROM = 3
 """The decades of an axis from which ticks at powers of ten are enough."""
 _MANY_PARTS = (1, 2, 5)
 _ENOUGH_TICKS = 4
+_FEW_ROWS = 4
+"""The rows of a decade from which a chart shows enough of a small difference. With fewer, the axis may begin higher."""
 _HALVES = 1.5
 """The only height of a decade, in rows, that is above 1 and not whole: every second decade has a tick."""
 _BETWEEN_LABELS = 2
@@ -107,7 +110,13 @@ def on_curve(dots: Collection[tuple[int, int]], column: int, row: int) -> tuple[
 
 
 def snapped(
-    ranges: scale.Ranges, columns: int, rows: int, named: bool = False, unit: str = "time", lowest: float | None = None
+    ranges: scale.Ranges,
+    columns: int,
+    rows: int,
+    named: bool = False,
+    unit: str = "time",
+    lowest: float | None = None,
+    kept_from: float | None = None,
 ) -> scale.Ranges:
     """Return the ranges, stretched a little, so that ticks fall on centres of cells.
 
@@ -123,19 +132,39 @@ def snapped(
     - ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
     - ``unit``: the unit of y.
     - ``lowest``: the lowest value, if it is below the ranges. Spare rows then show values down to it.
+    - ``kept_from``: the value below which the axis need not show anything. If decades have few rows, the axis begins
+      higher than the ranges, up to this value, where this gives each decade more rows. None to show all of the ranges.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
     if x_high - ranges.x_low > _MOST_STRETCH_ACROSS * across:
         x_high = ranges.x_high
+    best, ends = _fitted(ranges, rows, named, unit, lowest)
+    if kept_from is not None:
+        latest = min(kept_from, ranges.y_high - scale.LEAST_DECADES)
+        for share in (0.5, 1.0):
+            begins = ranges.y_low + share * (latest - ranges.y_low)
+            if best < _FEW_ROWS and begins > ranges.y_low:
+                higher = dataclasses.replace(ranges, y_low=begins)
+                cells, fitted = _fitted(higher, rows, named, unit, ranges.y_low if lowest is None else lowest)
+                if cells > best and cells % 1 == 0:
+                    best, ends = cells, fitted
+    return scale.Ranges(x_high, *ends, ranges.x_low)
+
+
+def _fitted(
+    ranges: scale.Ranges, rows: int, named: bool, unit: str, lowest: float | None
+) -> tuple[float, tuple[float, float]]:
+    """Return the rows of a decade, and the low and the high end of the y axis. The arguments are as in
+    :func:`snapped`."""
     span = ranges.y_high - ranges.y_low
     for wanted, stretch in _cells_a_decade(span, rows, named, unit):
         for cells in wanted:
             fitted = _raised(ranges, cells, rows, lowest) if rows - 1 <= stretch * span * cells else None
             if fitted is not None:
-                return scale.Ranges(x_high, *fitted, ranges.x_low)
-    return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
+                return cells, fitted
+    return (rows - 1) / span, (ranges.y_low, ranges.y_high)
 
 
 def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tuple[list[float], float]]:

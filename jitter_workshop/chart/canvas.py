@@ -73,6 +73,8 @@ _NARROW = 40
 MOST_ROWS = 36
 _BELOW_A_CROWD = 3
 """The number of lines of text below a chart of a crowd, which is many faint curves."""
+_BELOW_MEDIAN = 0.25
+"""The decades below the smallest p50 that are always shown."""
 _DOT_GAP = 4.0
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
@@ -145,7 +147,8 @@ def _render(
     of_percentiles = view.x == "percentile"
     ranges = tight(view, marks) if of_percentiles else view.ranges
     lowest = min((y for path in view.paths for _, y in path), default=None) if of_percentiles else None
-    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named, view.y, lowest), (view.x, view.y))
+    kept = _kept_from(curves, marks) if of_percentiles and not named else None
+    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named, view.y, lowest, kept), (view.x, view.y))
     labels = y_ticks(frame)
     cut = lowest is not None and lowest < frame.lower_edge - 1e-9
 
@@ -177,6 +180,14 @@ def _render(
         first += [] if gap.percentile is None else [gap.percentile]
     put_key(frame, cells, shaded, theme, tinted)
     return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut), kind)
+
+
+def _kept_from(curves: Sequence[PercentileCurve], marks: Sequence[ChartPoint]) -> float | None:
+    """Return the y from which on a chart of percentiles shows all values: a little below the smallest p50, and below
+    every guess. None without curves."""
+    medians = [y - _BELOW_MEDIAN for curve in curves for y in scale.height_at_median(curve)]
+    guessed = [scale.y_of_ns(value_ns) for _, value_ns in marks]
+    return min([*medians, *guessed]) if medians else None
 
 
 def _fill(

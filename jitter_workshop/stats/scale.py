@@ -172,7 +172,7 @@ def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float
     for curve in curves:
         xs += [x_of_percentile(p.percentile) for p in curve.points[-1:]]
         ys += [y_of_ns(p.value_ns) for p in curve.points]
-        medians += _median(curve)
+        medians += height_at_median(curve)
     for percentile, value_ns in marks:
         xs.append(x_of_percentile(percentile))
         marked.append(y_of_ns(value_ns))
@@ -189,7 +189,7 @@ def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float
     return Ranges(max(_LEAST_X, math.ceil(max(xs) / _STEP) * _STEP), low, high)
 
 
-def _median(curve: PercentileCurve) -> list[float]:
+def height_at_median(curve: PercentileCurve) -> list[float]:
     """Return the height of a curve at p50 on the y axis, as the only item of a list. A curve that begins beyond p50 has
     its lowest height there. Return [] for a curve without points."""
     before: tuple[float, float] | None = None

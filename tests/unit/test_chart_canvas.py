@@ -373,6 +373,15 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
     ]  # fmt: skip
 
 
+def frame_of(curves: list[PercentileCurve], marks: list[tuple[float, int]], height: int, named: bool) -> axes.PlotFrame:
+    shown = view.percentiles(curves, marks)
+    rows = height - (2 if height >= axes.LABELS_BELOW_FROM else 1)
+    lowest = min(y for path in shown.paths for _, y in path)
+    kept = None if named else canvas._kept_from(curves, marks)
+    fitted = axes.snapped(view.tight(shown, marks), 72, rows, named, "time", lowest, kept)
+    return axes.PlotFrame(72, rows, fitted, ("percentile", "time"))
+
+
 def ns_of(label: str) -> float:
     number, unit = label.split()
     return float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
@@ -456,9 +465,7 @@ def test_values_that_differ_by_a_tenth_stand_alike_and_others_apart(height: int)
         return PercentileCurve(label, tuple(CurvePoint(p, round(v), True) for p, v in told), 10**5)
 
     first, second = drawn("a", 200, 10.1e6, 20e6, 228e6, 268e6), drawn("b", 150, 8.94e6, 20e6, 35.7e6, 250e6)
-    shown = view.tight(view.percentiles([first, second]))
-    fitted = axes.snapped(shown, 70, height - 2, lowest=scale.y_of_ns(150))
-    frame = axes.PlotFrame(70, height - 2, fitted, ("percentile", "time"))
+    frame = frame_of([first, second], [], height, named=False)
     p50, tail = ({frame.row(scale.y_of_ns(c.points[n].value_ns)) for c in (first, second)} for n in (1, 3))
     assert max(p50) - min(p50) <= (height > 16)
     assert len(tail) == 2 or height in (9, 10)
@@ -524,14 +531,6 @@ def test_each_label_is_in_the_row_of_its_value_and_all_values_are_inside_or_mark
     ) / (frame.rows - 1)
 
 
-def frame_of(curves: list[PercentileCurve], marks: list[tuple[float, int]], height: int, named: bool) -> axes.PlotFrame:
-    shown = view.percentiles(curves, marks)
-    rows = height - (2 if height >= axes.LABELS_BELOW_FROM else 1)
-    lowest = min(y for path in shown.paths for _, y in path)
-    fitted = axes.snapped(view.tight(shown, marks), 72, rows, named, "time", lowest)
-    return axes.PlotFrame(72, rows, fitted, ("percentile", "time"))
-
-
 def test_curves_that_differ_by_half_stand_apart_at_80_by_24() -> None:
     """The axis shows the decades in use: once 15.7 ms and 10.9 ms were one line of an axis of nine decades."""
     free = made_curve("free", 20, 300, 1e6, 1.91e6, 3e6, 5e6, 10e6, 15.7e6, 19.8e6)
@@ -553,6 +552,19 @@ def test_a_quiet_curve_has_no_row_below_its_fastest_value() -> None:
         lines = canvas.draw_curves([spin], 80, height, "mono").plain.split("\n")
         assert "cut" not in "\n".join(lines)
         assert ns_of([line for line in lines if "┤" in line][-1].split("┤")[0]) >= 3
+
+
+def test_a_low_chart_cuts_more_so_that_each_decade_has_a_label() -> None:
+    spin = made_curve("spin", 1, 8, 10, 10, 11, 12, 20, 400, 4.33e6)
+    lines = canvas.draw_curves([spin], 80, 9, "mono").plain.split("\n")
+    assert labels_beside("\n".join(lines)) == ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns", "10 ns"]
+    assert "cut ≈" in "\n".join(lines)
+    higher = canvas.draw_curves([spin], 80, 10, "mono").plain
+    assert labels_beside(higher)[-1] == "1 ns"
+    assert "cut" not in higher
+    # A guess stays inside.
+    guess = canvas.draw_curves([spin], 80, 9, "mono", None, [(99.9, 2)]).plain
+    assert "×" in guess
 
 
 def test_signs_in_one_cell_stand_side_by_side_in_the_order_of_the_legend() -> None:

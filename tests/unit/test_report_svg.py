@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from xml.etree import ElementTree
 
@@ -13,7 +14,17 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.report.pictures.drawing import ChartSeries, CurveMark, Words, colour_of, fitted, picture
+from jitter_workshop.report.pictures.drawing import (
+    CUT,
+    Area,
+    ChartSeries,
+    CurveMark,
+    Stroke,
+    Words,
+    colour_of,
+    fitted,
+    picture,
+)
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -38,6 +49,37 @@ def test_every_label_gives_a_valid_and_harmless_picture(
     allowed = {"svg", "title", "desc", "style", "rect", "text", "tspan", "line", "polyline", "circle", "polygon"}
     assert {e.tag.removeprefix(NS) for e in root.iter()} <= allowed
     assert not [a for e in root.iter() for a in e.attrib if a.lower().startswith(("on", "href", "{http"))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 10**10), min_size=9, max_size=9), min_size=1, max_size=4))
+def test_each_label_of_y_is_at_its_value_and_all_shapes_are_inside(runs: list[list[int]]) -> None:
+    told = (0.0, 10.0, 30.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99)
+    curves = [
+        PercentileCurve("a", tuple(CurvePoint(p, v, p < 99) for p, v in zip(told, sorted(values), strict=True)), 10**5)
+        for values in runs
+    ]
+    between = (0, len(curves) - 1) if len(curves) > 1 else None
+    drawn = picture(curves, between=between)
+    top, bottom = 56, 496
+    units = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
+    words = [one for one in drawn.shapes if isinstance(one, Words) and one.anchor == "end" and one.x == 74]
+    labels = [(one.y, float(one.text.split()[0]) * units[one.text.split()[1]]) for one in words]
+    assert [value for _, value in labels] == sorted({value for _, value in labels})
+    (low_y, low), (high_y, high) = labels[0], labels[-1]
+    for y, value in labels:
+        assert y == pytest.approx(low_y + (high_y - low_y) * math.log10(value / low) / math.log10(high / low))
+    gaps = [a - b for (a, _), (b, _) in itertools.pairwise(labels)]
+    assert min(gaps) >= 14
+    for one in drawn.shapes:
+        points = one.points if isinstance(one, Stroke) and not one.sample else ()
+        points = one.outline if isinstance(one, Area) and one.outline[0][1] < bottom + 60 else points
+        assert all(top - 1e-6 <= y <= bottom + 1e-6 for _, y in points)
+    lowest = view.percentiles(curves).ranges.y_low
+    cut = any(scale.y_of_ns(values[0]) < lowest - 1e-9 for values in map(sorted, runs))
+    assert cut == any(isinstance(one, Words) and one.text == CUT for one in drawn.shapes)
+    # The slower half is never cut.
+    assert all(scale.y_of_ns(sorted(values)[3]) >= lowest for values in runs)
 
 
 def test_a_hostile_label_is_text() -> None:
