@@ -242,10 +242,10 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     assert how == said
     lines = [line.plain for line in about_to_measure(request, False, 240, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
-    assert "judged   by p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late" in lines
+    assert "judged   by p99.9: only 100 messages a second are slower; a single stall of 1 ms delays 100" in lines
     # Threads that lose their CPU make fewer messages than the pace.
     slow = about_to_measure(request, False, 180, said, per_second=10_800.0)
-    assert "judged   by p99.9: 11 messages a second take longer; one stall of 1 ms makes 100 late" in [
+    assert "judged   by p99.9: only 11 messages a second are slower; a single stall of 1 ms delays 100" in [
         line.plain for line in slow
     ]
     told = " ".join(" ".join(line.plain for line in whole).split())

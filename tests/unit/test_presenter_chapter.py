@@ -10,7 +10,7 @@ from jitter_workshop.course.guesses import MeasuredAnswers
 from jitter_workshop.model.course import Answer, GuessTask
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
-from jitter_workshop.presenter.course.chapter import _share, comparison, explanation, guess_choice_lines
+from jitter_workshop.presenter.course.chapter import _share, comparison, explanation, guess_choice_lines, switches_told
 from jitter_workshop.stats.comparison import compare
 from tests import madeup
 
@@ -73,6 +73,21 @@ def test_a_sentence_sums_the_switches_of_several_runs() -> None:
     lines = [line.plain for line in explanation(elsewhere, (first, elsewhere), 60)]
     assert not [line for line in lines if "The thread was" in line or "both runs" in line]
     assert len([line for line in lines if "█" in line]) == 2
+
+
+def test_threads_that_are_no_longer_moved_but_still_preempted_are_explained() -> None:
+    def switched(preempted: int, moved: int) -> Explanation:
+        return explained(threads=(ThreadEvidence("sampler", 0, preempted, moved, ((1, 5, 1.0),)),))
+
+    def said(*runs: Explanation) -> str:
+        return " ".join(line.plain for line in switches_told(runs, 200))
+
+    told = said(switched(358, 39), switched(401, 0))
+    assert told.startswith("The thread was preempted 358 → 401 times, and moved 39 → 0 times.")
+    assert told.endswith("still preempted: other tasks may use this CPU, and the thread waits there.")
+    for other in (switched(170, 0), switched(401, 1)):
+        assert "still preempted" not in said(switched(358, 39), other)
+    assert "still preempted" not in said(switched(358, 0), switched(401, 0))
 
 
 def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:

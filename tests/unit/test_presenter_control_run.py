@@ -17,7 +17,7 @@ from jitter_workshop.stats.figures import INTENDED, P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
 DUE = Shows(P99_FROM_DUE_TIME, 3.0)
-WARNED = "has no noise, but was disturbed: other tasks took its CPUs 224 times, and its p99 is 3,000 times its median."
+WARNED = "has no noise, but was disturbed: other tasks took its CPUs 224 times, and its p99 is 500 times its median."
 
 
 def run(late_ns: int, **changed: object) -> Run:
@@ -32,7 +32,7 @@ def run(late_ns: int, **changed: object) -> Run:
 
 
 STOPPED = KnownRun(run(50_000_000, noise="stall", id="stopped"))
-BAD, QUIET = KnownRun(run(540_000)), KnownRun(run(1_500))
+BAD, QUIET = KnownRun(run(90_000)), KnownRun(run(1_500))
 
 
 def test_a_disturbed_run_without_a_noise_is_told_with_the_key_that_makes_it_again() -> None:
@@ -61,6 +61,10 @@ def test_other_runs_have_no_warning(seen: KnownRun, why: str) -> None:
     assert control_told((STOPPED, seen)) == ""
 
 
+def test_a_factor_beyond_a_thousand_is_not_told_in_digits() -> None:
+    assert "its p99 is more than 1,000 times its median" in disturbed_told(KnownRun(run(20_000_000)))
+
+
 def test_two_runs_beside_the_same_noise_have_no_control() -> None:
     assert disturbed_control((BAD, BAD)) is None
     assert disturbed_control((BAD,)) is None
@@ -69,4 +73,4 @@ def test_two_runs_beside_the_same_noise_have_no_control() -> None:
 def test_a_run_whose_preemptions_are_not_known_is_told_without_their_number() -> None:
     unknown = dataclasses.replace(BAD.run, threads=(ThreadRecord("producer", {"0": 1}),))
     assert "CPUs" not in disturbed_told(KnownRun(unknown))
-    assert disturbed_told(KnownRun(unknown)).startswith("This run has no noise, but was disturbed: its p99 is 3,000 ")
+    assert disturbed_told(KnownRun(unknown)).startswith("This run has no noise, but was disturbed: its p99 is 500 ")

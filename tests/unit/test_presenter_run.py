@@ -124,7 +124,7 @@ def test_deviations_from_the_request_are_told_at_once() -> None:
         ),
         ("spin", "50", "p50: half of all readings take longer"),
         ("spin", "99", "p99: 1 % of all readings take longer"),
-        ("ring", "99.9", "p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late"),
+        ("ring", "99.9", "p99.9: only 100 messages a second are slower; a single stall of 1 ms delays 100"),
         ("wakeup", "99.9", "p99.9: one of the wake-ups each second takes longer"),
         ("ring", "50", "p50: half of all messages take longer"),
     ],
@@ -134,7 +134,7 @@ def test_why_a_run_is_judged_by_a_figure_follows_the_figure(workload: str, tail:
 
 
 def test_the_percentile_that_judges_is_named_with_its_clock_where_it_is_not_transit() -> None:
-    said = "p99 from the due time: 1,000 messages a second take longer"
+    said = "p99 from the due time: only 1,000 messages a second are slower"
     assert run_view.judging_figure("ring", "99", 0, from_due_time=True).startswith(said)
     lines = run_view.about_to_measure(MeasureRequest(), False, 120, asked="99", from_due_time=True)
     assert said in " ".join(line.plain for line in lines)

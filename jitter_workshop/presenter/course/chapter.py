@@ -50,6 +50,7 @@ from jitter_workshop.stats.comparison import (
     measure_name,
     ratio_told,
 )
+from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number, times_told
 
@@ -265,8 +266,9 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
 
 
 def switches_told(runs: Sequence[Explanation], width: int) -> Lines:
-    """Return a sentence on how often all threads together were preempted and moved in each of several runs. Return []
-    for one run, if neither happened, or if a count is not known."""
+    """Return a sentence on how often all threads together were preempted and moved in each of several runs. If they
+    were no longer moved, but still preempted, a second sentence says why. Return [] for one run, if neither happened,
+    or if a count is not known."""
     counts = {
         "preempted": [[t.involuntary_switches for t in one.threads] for one in runs],
         "moved": [[t.migrations for t in one.threads] for one in runs],
@@ -280,7 +282,9 @@ def switches_told(runs: Sequence[Explanation], width: int) -> Lines:
     if len(runs) < 2 or not told:
         return []
     who = "The thread was" if all(len(one.threads) == 1 for one in runs) else "In all, the threads were"
-    return wrap(f"{who} {', and '.join(told)}.", width)
+    moved, preempted = sums.get("moved", [0]), sums.get("preempted", [0])
+    stays = moved[0] > moved[-1] == 0 and MOVED * preempted[-1] > preempted[0]
+    return wrap(f"{who} {', and '.join(told)}.{f' {_STILL_PREEMPTED}' if stays else ''}", width)
 
 
 def stayed_lines(runs: Sequence[Explanation], width: int) -> Lines:
@@ -504,6 +508,9 @@ def _share(share: float) -> str:
     return f"{percent:5.1f} %"
 
 
+_STILL_PREEMPTED = (
+    "A thread that stays on its CPU is still preempted: other tasks may use this CPU, and the thread waits there."
+)
 _BETWEEN_BLOCKS = (
     "'moved' counts how often a thread moved to another CPU during a block. A thread can also move between two "
     "blocks. Then its blocks were measured on different CPUs."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.runs.disturbances import noises_differ
+from jitter_workshop.stats.effect import MOST_BY_LUCK
 from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
 from jitter_workshop.stats.scale import nice_number
 
@@ -43,7 +44,7 @@ def disturbed_told(seen: KnownRun, which: str = "This run", key: str = "") -> st
     often = sum(one for one in lost if one is not None)
     why = f"other tasks took its CPUs {many(often, 'time')}, and " if often and None not in lost else ""
     again = f"Measure it again{f' ({key})' if key else ''}, or go on."
-    times = nice_number(float(f"{found:.2g}"))
+    times = "more than 1,000" if found > MOST_BY_LUCK else nice_number(float(f"{found:.2g}"))
     return f"{which} has no noise, but was disturbed: {why}its p99 is {times} times its median. {again}"
 
 

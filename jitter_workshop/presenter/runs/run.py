@@ -126,11 +126,11 @@ def judging_figure(
     each_ns = each_ns or kind.interval_ns
     # The pace of an earlier run says no more than two digits.
     beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
-    late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
+    late = f"; a single stall of 1 ms delays {round(1e6 / each_ns)}" if workload == "ring" else ""
     what = FIGURES[P99_FROM_DUE_TIME].title if from_due_time else f"p{tail}"
     if beyond == 1:
         return f"{what}: one of the {kind.makes} each second takes longer{late}"
-    return f"{what}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
+    return f"{what}: only {nice_number(beyond)} {kind.makes} a second are slower{late}"
 
 
 def about_to_measure(
