@@ -551,6 +551,59 @@ async def test_a_question_below_a_long_page_is_named_in_the_footer_only_where_it
         assert f"▸ {last}" in text_of(app)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+@pytest.mark.parametrize("chapter", ["memory", "coordinated-omission", "own-part"])
+async def test_enter_skips_no_question_of_which_an_answer_is_below_the_fold(
+    chapter: str, size: tuple[int, int]
+) -> None:
+    workshop = open_workshop(course=builtin_course())
+    app = WorkshopApp(workshop, chapter)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
+        while screen.step == "look":
+            await pilot.press("enter")
+            await settled(pilot)
+        task = screen.walk.chapter.prediction
+        assert task is not None
+        answers = [f"  {number}  {one.text[:20]}" for number, one in enumerate(task.answers, 1)]
+        while TURNS in bar.shown:
+            assert ("chapter.enter", "no guess") not in bar.shown
+            # A page has the question with all of its answers, or nothing of it.
+            seen = " ".join(text_of(app).split())
+            assert task.question[:30] not in seen
+            assert not any(answer.strip() in text_of(app) for answer in answers)
+            await pilot.press("enter")
+            await settled(pilot)
+            assert screen.step == "predict"
+        assert all(answer in text_of(app) for answer in answers)
+        assert task.question[:30] in " ".join(text_of(app).split())
+        assert ("chapter.enter", "no guess") in bar.shown
+        # Back at its beginning, Enter turns the page again.
+        if screen.pane().max_scroll_y:
+            await pilot.press("home")
+            await settled(pilot)
+            assert TURNS in bar.shown
+
+
+async def test_a_choice_ends_a_sentence_on_an_earlier_key_and_no_hint() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        while screen.step == "look":
+            await pilot.press("enter")
+            await settled(pilot)
+        # The page names the key w, and so does the footer.
+        assert ("chapter.noise", "without noise") in screen.query_one(KeyBar).shown
+        await pilot.press("n")
+        assert keys_that_wait.NO_SKIP in screen.said
+        await pilot.press("1")
+        assert screen.said == ""
+        await pilot.press("h", "2")
+        assert screen.said == screen.walk.chapter.hints[0]
+
+
 async def test_tab_is_offered_only_where_it_leads_to_lines_that_scroll() -> None:
     app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
     async with app.run_test(size=(160, 48)) as pilot:

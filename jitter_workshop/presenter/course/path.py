@@ -27,9 +27,8 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-CHANCE_HEADING = "here it"
-"""The title of the column that says what a chapter does on this host. With the words of a row it makes a sentence: here
-it has effect."""
+CHANCE_HEADING = "kind here"
+"""The title of the column that says what kind of chapter it is on this host."""
 
 RESTORED = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and was restored or ended afterwards."""
@@ -49,8 +48,16 @@ _SIGNED = (
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
-SIGNS = "Signs: ● done, ◐ begun, ✓ made or right, ✗ wrong, · not yet, – not in this chapter, ↩ no longer set."
-"""The legend of the signs of all rows on the path."""
+_SIGNS = {
+    "●": "done",
+    "◐": "begun",
+    "✓": "made or right",
+    "✗": "wrong",
+    "·": "not yet",
+    "–": "none",
+    RESTORED: "ended",
+}
+"""Sign of a row on the path → its meaning in a few words."""
 _OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise named yet (·)", "–": "no guess (–)"}
 """Sign → its meaning in place of a guess, in a chapter with hidden noises."""
 _OF_RUN = "set for its run only (↩)"
@@ -98,6 +105,21 @@ def progress_signs(entry: PathEntry) -> tuple[str, str, str]:
     a curve or a guess that the chapter does not have."""
     setting = "–" if entry.setting is None else RESTORED if entry.restored else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess) if entry.asks else "–"
+
+
+def state_sign(entry: PathEntry) -> str:
+    """Return the sign in front of a chapter: ● done, ◐ begun, ○ not begun, ◌ not to be done on this host."""
+    earned = entry.done and not entry.only_read
+    return "●" if earned else "◐" if entry.started else "○" if entry.here else "◌"
+
+
+def signs_told(path: Sequence[PathEntry]) -> str:
+    """Return the legend of the signs that some row of the path has, in one line of at most 76 characters. Return "" if
+    no chapter was begun, because the rows have no signs then."""
+    if is_new(path):
+        return ""
+    used = {sign for entry in path for sign in (state_sign(entry), *progress_signs(entry))}
+    return ", ".join(f"{sign} {means}" for sign, means in _SIGNS.items() if sign in used)
 
 
 def row_told(entry: PathEntry) -> str:

@@ -12,8 +12,6 @@ _GAP = "   "
 """The blanks between the heading of a question and the chapter that the question is about."""
 SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
-ANSWER_FIRST = "You have not answered yet. Enter again skips the question."
-"""The line after the first Enter without an answer."""
 
 
 def title(number: int, count: int) -> str:
@@ -62,13 +60,12 @@ def comes_back(judged: RecallResult) -> str:
     return f"This question comes back after {many(judged.visits, 'chapter')}."
 
 
-def recall_keys_line(one: Asked, answered: bool, last: bool, reminded: bool) -> str:
-    """Return the line that names the keys of the screen. ``last``: no further question follows. ``reminded``: True if
-    Enter was pressed without an answer, so that the next Enter skips the question."""
+def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
+    """Return the line that names the keys of the screen. ``last``: no further question follows."""
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
         return f"Enter {onward}"
-    return f"1–{len(one.question.answers)} answers · Enter skips it{'' if reminded else '?'} · Esc skips all"
+    return f"1–{len(one.question.answers)} answers · Enter skips it · Esc skips all"
 
 
 def recall_prompt(one: Asked) -> str:

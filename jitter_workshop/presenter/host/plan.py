@@ -78,10 +78,12 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     return lines + every_if_long(drawn.changes, width)
 
 
-def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width: int, unfold: str = "") -> Lines:
+def plan_step_lines(view: PlanView, words: Sequence[str], no_script: bool, width: int, unfold: str = "") -> Lines:
     """Return a chapter's plan for the screen: every write, in one list. If it has more than _ONE_LIST rows, a few
-    writes of each tunable come first, and all writes follow. ``words``: the requested tunables. ``unfold``: the key
-    that shows each write of a group of equal writes, which is one line until then; "" if each write has its line."""
+    writes of each tunable come first, and all writes follow. ``words``: the requested tunables. ``no_script``: True to
+    leave out how somebody with root's rights makes these changes: for root, and where nothing is written. ``unfold``:
+    the key that shows each write of a group of equal writes, which is one line until then; "" if each write has its
+    line."""
     rows = sum(len(_rows(group, unfold)) for group in _by_tunable(view.changes))
     count, shortened = len(view.changes), rows > _ONE_LIST and _is_long(view.changes, unfold)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
@@ -96,7 +98,7 @@ def plan_step_lines(view: PlanView, words: Sequence[str], recorded: bool, width:
     ]
     lines += wrap(styled(view.text), width)
     lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
-    if view.host_files and not recorded:
+    if view.host_files and not no_script:
         lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
     return [*lines, *every_if_long(view.changes, width, unfold)] if shortened else lines
 

@@ -43,7 +43,7 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     if they fit there, and so are a title and the line below it: blank lines fill the page before them. If only a few
     lines would be left for the last page, blank lines of the text are left out to save this page. A pane cannot scroll
     further than to its last line. If a drawing would then be cut at the top of the last page, so many blank lines are
-    added at the end that the page begins below the drawing.
+    added at the end that the page begins below the drawing. No blank lines are added for a drawing higher than a page.
     """
     if rows < 1 or len(lines) <= rows:
         return list(lines), 0
@@ -56,9 +56,12 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
                 made, over = tighter, len(tighter) % rows
                 break
     top = following = len(made) - rows
+    begun = top
+    while begun > 0 and made[begun].joined:
+        begun -= 1
     while 0 < following < len(made) and made[following].joined:
         following += 1
-    end = following - top
+    end = following - top if following - begun <= rows else 0
     return [*made, *(Text() for _ in range(end))], end
 
 

@@ -20,6 +20,7 @@ from jitter_workshop.presenter.course.path import (
     is_new,
     path_words,
     progress_signs,
+    state_sign,
 )
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
@@ -172,8 +173,7 @@ class PathList(Sheet):
     def _chapter(self, index: int, reason: str, width: int) -> Text:
         entry = self._entries[index]
         under = index == self._cursor
-        earned = entry.done and not entry.only_read
-        state = "▸" if under else "●" if earned else "◐" if entry.started else "○" if entry.here else "◌"
+        state = "▸" if under else state_sign(entry)
         shown = progress_signs(entry)
         # Marks that this host cannot earn leave their room to the reason.
         bare = bool(reason) and not set(shown) & {"✓", "✗"}
@@ -182,7 +182,7 @@ class PathList(Sheet):
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
-        line.append(f"{state} ", "accent" if under else "good" if earned else "dim")
+        line.append(f"{state} ", "accent" if under else "good" if state == "●" else "dim")
         line.append(clean(entry.title, ID), style)
         line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):

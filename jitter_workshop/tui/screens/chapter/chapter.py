@@ -87,6 +87,8 @@ _LESSON_WIDTH, _FRAME = 59, 2
 """The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
 """The end of a cut line. It names the key that shows the whole result."""
+_NOISE_KEY = "Key `w`"
+"""The words by which a lesson's page names the key that switches the noise."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
@@ -198,8 +200,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._measure_at_once:
             self._go_and_measure(looks_first=True)
         elif asked := recalling.questions_to_ask(self.workshop, self.walk):
-            # They come at once, over the dimmed page: who begins to read it is not interrupted.
-            self.app.push_screen(RecallPage(self.walk, asked))
+            # The chapter's page is drawn after them: who begins to read it is not interrupted.
+            self.add_class("-asked")
+            self.app.push_screen(RecallPage(self.walk, asked), self._begin_to_read)
+
+    def _begin_to_read(self, _: object = None) -> None:
+        """Show the chapter's page, after the recall questions."""
+        self.remove_class("-asked")
 
     def on_unmount(self) -> None:
         self._by_hand.end()
@@ -226,11 +233,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page.offers_mount = False
         page.drawn = self.walk.drawn_cpus(self.step)
         page.by_hand = page.by_hand if self.walk.by_hand.opened else None
+        # At once: a pane that still stands at the end of the step before would count the new text as seen.
+        for part in ("#data", "#lesson"):
+            self.query_one(part, Pane).scroll_home(animate=False, immediate=True)
         self._seen.clear()
         self.now.enter()
         self.tell("")
-        self.query_one("#data", Pane).scroll_home(animate=False)
-        self.query_one("#lesson", Pane).scroll_home(animate=False)
 
     def leave(self) -> None:
         """Go to the home screen. Before that, end a hidden noise, so that the title of the home screen does not
@@ -489,6 +497,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         restores = step.after_change or step.shows_plan
         if self.walk.sets and restores and (self.walk.host.applied or self._by_hand.can_restore):
             shown.append(("chapter.restore", ""))
+        if self._names_noise and not any(name == "chapter.noise" for name, _ in shown):
+            shown.append(step.noise_key)
         if keys.again:
             shown.append(("chapter.again", "again"))
         shown += [*(key for key in view if key not in at_once), *keys.last]
@@ -504,6 +514,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             shown.append(("app.practice", ""))
         home = "close hint" if self._hinted else ""
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
+
+    @property
+    def _names_noise(self) -> bool:
+        """Return True if the page of this step names the key that switches the noise, and the key works."""
+        return _NOISE_KEY in self.walk.page(self.step) and not self.walk.host.rehearsed and self.walk.noise.can_switch
 
     def _scrolled(self) -> None:
         """Update the labels of the keys after a scroll. One label tells if there are more lines below the visible
@@ -540,7 +555,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.now.hunt.to_name or self.now.hunt.to_cure:
             return None
         panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
-        return next((one for one in panes if one.more_below and self._seen_to(one) < one.count_of_text), None)
+        again = self.now.reads_again
+        return next(
+            (one for one in panes if one.more_below and (again or self._seen_to(one) < one.count_of_text)), None
+        )
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""

@@ -1,4 +1,4 @@
-"""Show recall questions on a page before a chapter's first step. Enter without an answer, twice, skips a question."""
+"""Show recall questions on a page before a chapter's first step. Enter without an answer skips a question."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class RecallPage(Page, scope="recall"):
         self._judged: recalling.RecallResult | None = None
         self._no_answer = False
         """True if the newest digit has no answer."""
-        self._reminded = False
-        """True if Enter was pressed without an answer, so that the next Enter skips the question."""
         self._answered: set[str] = set()
         """The keys of the questions that have an answer."""
 
@@ -46,13 +44,10 @@ class RecallPage(Page, scope="recall"):
         elif self._no_answer:
             yield Text()
             yield from wrap(Text(NO_NUMBER, "text"), width)
-        elif self._reminded:
-            yield Text()
-            yield from wrap(Text(words.ANSWER_FIRST, "text"), width)
 
     def key_words(self) -> str:
         answered, last = self._judged is not None, self._at + 1 == len(self._asked)
-        return words.recall_keys_line(self._now, answered, last, self._reminded)
+        return words.recall_keys_line(self._now, answered, last)
 
     def digit(self, index: int) -> None:
         self._no_answer = self._judged is None and index >= len(self._now.question.answers)
@@ -66,18 +61,12 @@ class RecallPage(Page, scope="recall"):
             self.pane().scroll_end(animate=False)
 
     def action_agree(self) -> None:
-        """Go on to the next question, or to the chapter. Without an answer, the first Enter only asks for one: an Enter
-        that was meant for the page before must not skip a question that has just appeared."""
-        if self._judged is None and not self._reminded:
-            self._reminded, self._no_answer = True, False
-            self.redraw()
-            self.pane().scroll_end(animate=False)
-            return
+        """Go on to the next question, or to the chapter. A question without an answer is skipped."""
         if self._at + 1 == len(self._asked):
             self.action_close()
             return
         self._at, self._chosen, self._judged = self._at + 1, None, None
-        self._no_answer = self._reminded = False
+        self._no_answer = False
         self.redraw()
         self.pane().scroll_home(animate=False)
 

@@ -51,6 +51,7 @@ from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
 from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.pages import kept_together
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import (
@@ -278,6 +279,11 @@ class Step:
         return ("#lesson", "#data") if self._only_reads else ()
 
     @property
+    def reads_again(self) -> bool:
+        """Return True if Enter scrolls these panes to their ends even if their text was seen already."""
+        return False
+
+    @property
     def _only_reads(self) -> bool:
         if (self.page.view != "lesson" or self.screen.wide) and self.layout.chart:
             return False
@@ -403,7 +409,7 @@ class Step:
         return StepKeys()
 
     @property
-    def _noise_key(self) -> Shown:
+    def noise_key(self) -> Shown:
         """Return the key that switches the noise of the chapter's runs off, or on."""
         return "chapter.noise", "without noise" if self.walk.noise.on else "with noise"
 
@@ -606,6 +612,11 @@ class Predict(Step):
     def to_read_first(self) -> Sequence[str]:
         return ("#data",) if self._below_page else super().to_read_first
 
+    @property
+    def reads_again(self) -> bool:
+        # Enter skips no question of which an answer is out of sight.
+        return self._below_page and self.choice == _NO_CHOICE
+
     def figures_opened(self) -> None:
         """Scroll to the question, if it stands below the lesson's page."""
         if self._below_page:
@@ -643,7 +654,8 @@ class Predict(Step):
         known = self.walk.guess.answers()
         lines = chapter_view.guess_choice_lines(task, self.choice, self.page.lock_reason, width, known)
         outcome = self.walk.guess.outcome() if self.walk.runs.run_in(task.slot) is None else None
-        return lines if outcome is None else lines + chapter_view.guess_outcome_lines(task, outcome, width)
+        lines += [] if outcome is None else chapter_view.guess_outcome_lines(task, outcome, width)
+        return kept_together(lines)
 
     def said_of_recording(self) -> list[str]:
         task = self.walk.chapter.prediction
@@ -735,7 +747,8 @@ class Predict(Step):
 
     def _guessed(self) -> None:
         self._chosen = True
-        if self.screen.said in (UNTOUCHED_MARK, self._untouched, keys_that_wait.NO_NUMBER):
+        # A sentence on an earlier key is old now; a hint still helps.
+        if self.screen.said not in self.walk.chapter.hints:
             self.screen.said = ""
         self.screen.redraw()
 
@@ -888,7 +901,7 @@ class Measure(Step):
     def keys(self) -> StepKeys:
         made = self.walk.runs.run_in(self.name) is not None
         switches = made and not self.after_change and bool(self.walk.noise.offer())
-        first: list[Shown] = [self._noise_key] if switches else []
+        first: list[Shown] = [self.noise_key] if switches else []
         if self._to_repeat:
             return StepKeys(first, before_enter=[("chapter.again", "measure again")])
         return StepKeys(first, again=made and self.walk.measuring.measures(self.name))
@@ -1010,9 +1023,10 @@ class Apply(Step):
             drawn = of_settings(page.cpus_of(planned), width, made or planned.changes, made=not waits, waits=waits)
         else:
             drawn = boxes(page.cpus_of(planned), width)
+        no_script = walk.host.rehearsed or page.workshop.context.agent_connection.rights == "root"
         return [
             *([*drawn, Text()] if drawn else []),
-            *plan_view.plan_step_lines(planned, words, walk.host.rehearsed, width, "" if self._unfolded else "+"),
+            *plan_view.plan_step_lines(planned, words, no_script, width, "" if self._unfolded else "+"),
         ]
 
     def said_of_recording(self) -> list[str]:
@@ -1570,7 +1584,7 @@ class Compare(Step):
         if self.proof is not None or (self.offers_proof and self._relation != "alike"):
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
         if self.screen.wide and not self.walk.host.rehearsed and self.walk.progress.other_runs:
-            keys.append(self._noise_key)
+            keys.append(self.noise_key)
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
         again: list[Shown] = [("chapter.again", "measure again")] if self._made_anew is not None else []

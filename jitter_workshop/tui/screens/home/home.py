@@ -20,13 +20,13 @@ from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, apart_from_proofs
 from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.path import (
-    SIGNS,
     WHAT_THIS_IS,
     host_column,
     is_new,
     reason_told,
     row_told,
     session_told,
+    signs_told,
     subject_told,
 )
 from jitter_workshop.presenter.host.changes import (
@@ -221,7 +221,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
 
         If the chapter cannot be done on this host, return the reason instead of minutes and subject. Where there is
-        room, a legend of the signs of all rows follows.
+        room, a legend of the signs in use follows, in one line.
         """
         entry = self.query_one(PathList).entry
         if entry is None:
@@ -233,17 +233,15 @@ class HomeScreen(HostChangeScreen, scope="home"):
         rows, new = ABOUT_ROWS[self.wide] - self._taken, is_new(self.workshop.path())
         if rows < 1:
             return ()
-        signs = "" if new else row_told(entry)
+        signs, row = signs_told(self.workshop.path()), "" if new else row_told(entry)
         # The row itself shows the minutes and the signs: a long subject has their room.
-        forms = [(signs, said), *(((signs, entry.summary), ("", entry.summary)) if told and not entry.held else ())]
+        short = entry.summary if told and not entry.held else said
+        forms = [(row, said, signs), (said, signs), (short, signs), (short,)]
         laid = [
             [line for text in form if text for line in wrap(Text(clean(text, SENTENCE), "dim"), width, "  ")]
             for form in forms
         ]
         lines = next((one for one in laid if len(one) <= rows), laid[-1])
-        if not new:
-            legend = wrap(Text(SIGNS, "dim"), width, "  ")
-            lines += legend if len(lines) + len(legend) <= rows else []
         if len(lines) > rows:
             lines = lines[:rows]
             lines[-1].truncate(width - 2)
@@ -528,8 +526,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.presenter.host import plan as plan_view
         from jitter_workshop.tui.screens.common.dialogs import Question
 
+        no_script = self.workshop.context.recorded or self.workshop.context.agent_connection.rights == "root"
+
         def about(width: int) -> Iterable[Text]:
-            return plan_view.plan_step_lines(view, words, self.workshop.context.recorded, width)
+            return plan_view.plan_step_lines(view, words, no_script, width)
 
         barred = self.workshop.context.agent_connection.rights == "none"
         enter = NO_RIGHTS if barred else f"Enter applies this, {root_words(self.workshop)}"
