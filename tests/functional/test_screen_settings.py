@@ -113,7 +113,7 @@ async def test_the_plan_shows_every_write_and_the_way_without_rights(live: FakeW
             assert f"{change.before} → {change.after}" in shown
             assert shown.count(change.why) == 1
         assert "risk low" in shown
-        # Root needs nobody else for it.
+        # Root makes the changes itself.
         assert "plan --sh" not in shown
         live.context.agent_connection = FakeAgentConnection(None)
         chapter = app.screen
