@@ -137,11 +137,11 @@ class Presence:
         return f"the measured threads{' and the helpers of their lock' if self._helpers else ''}"
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
-        """Return the reasons why the trace may not show all that ran, such as ``has gaps``. ``missing``: the trace
+        """Return the reasons why the trace may not show all that ran, such as ``lacks events``. ``missing``: the trace
         events that this kernel does not have."""
         blind = _unseen(missing)
         return (
-            *((f"has gaps of {nice_ns(self.unknown_ns)}" if self.unknown_ns else "has gaps",) if self._gaps else ()),
+            *((f"lacks {nice_ns(self.unknown_ns)}" if self.unknown_ns else "lacks events",) if self._gaps else ()),
             *((f"is empty in {self._empty:,} block{'' if self._empty == 1 else 's'}",) if self._empty else ()),
             *((f"is without {blind}",) if blind else ()),
         )
@@ -249,7 +249,7 @@ def _proof(
 ) -> QuietCpus:
     """Return what the trace proves about ``cpus``. There are three results: other tasks or interrupts ran there, none
     ran there, or the trace cannot show this. ``visitors``: the other tasks and interrupts in the trace. ``doubts``: the
-    reasons why the trace may be incomplete, such as ``has gaps``. ``ours``: the words for the run's own threads.
+    reasons why the trace may be incomplete, such as ``lacks events``. ``ours``: the words for the run's own threads.
     """
     nested = sum(visitor.nested for visitor in visitors)
     tasks = sum(visitor.count - visitor.nested for visitor in visitors if visitor.kind in _TASKS)

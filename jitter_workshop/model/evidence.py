@@ -339,7 +339,7 @@ class QuietCpus:
     """Hold the evidence that only the measured threads, and the helpers of their lock, ran on the hot CPUs. The
     evidence is about one period of time without interruption.
 
-    - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
+    - ``clean``: True if nothing else ran; None if the trace lacks time, is empty or lacks a kind of event.
     - ``other_tasks``: how often another task ran on these CPUs. A work item counts as part of its task.
     - ``interruptions``: number of interrupts, softirqs and other calls. A function that one of them calls is a part of
       it.

@@ -295,12 +295,12 @@ def misfit_sentence(report: EvidenceReport) -> str:
     return contradiction_sentence(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
 
 
-def gaps_are_told(report: EvidenceReport) -> bool:
+def lack_is_told(report: EvidenceReport) -> bool:
     """Return True if the sentence on the other tasks of a run tells how much time has no known cause because events
     contradict each other."""
     if not report.unbalanced or not report.unknown_ns or report.residence is None:
         return False
-    return f" gaps of {nice_ns(report.unknown_ns)}" in report.residence.proof.sentence
+    return f" lacks {nice_ns(report.unknown_ns)}" in report.residence.proof.sentence
 
 
 def contradiction_sentence(

@@ -122,7 +122,7 @@ def undecided_sentence(
     """
     rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
     if source == "trace":
-        return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
+        return f"The trace lacks events: the cause of {rest} of the {whole} is not known, so no answer can be judged."
     if right is False:
         took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
         return f"{clean(chosen)} took {took}; at least {rest} of the {whole} has another cause."

@@ -266,4 +266,4 @@ async def test_time_of_events_that_did_not_fit_is_told_above_all() -> None:
         await pilot.press("c", "v")
         await explained(app, pilot)
         said = " ".join(text_of(app).split())
-        assert said.index(" gaps of ") < said.index("WHO TOOK THE TIME")
+        assert said.index("The trace lacks ") < said.index("WHO TOOK THE TIME")

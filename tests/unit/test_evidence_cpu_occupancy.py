@@ -67,7 +67,7 @@ def test_an_interruption_that_the_kernel_does_not_trace_is_not_excluded(
 def test_lost_events_prove_nothing() -> None:
     found = proof(woken(), lost=3)
     assert found.clean is None
-    assert "has gaps" in found.sentence
+    assert " lacks " in found.sentence
 
 
 def test_helpers_of_a_run_with_a_lock_are_no_other_tasks() -> None:

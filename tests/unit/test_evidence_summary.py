@@ -250,12 +250,12 @@ def test_a_trace_with_gaps_proves_nothing() -> None:
     gaps = Presence()
     gaps.add(one([], [], lost={1: 3}).timeline)
     assert gaps.residence(BLOCK).proof.clean is None
-    assert "gaps" in gaps.residence(BLOCK).proof.sentence
+    assert " lacks " in gaps.residence(BLOCK).proof.sentence
     assert Presence().residence(0).proof.clean is None
     some = Presence()
     some.add(one(tick(100, 50), [], lost={1: 3}).timeline)
     assert some.residence(BLOCK).proof.clean is False
-    assert " has gaps of " in some.residence(BLOCK).proof.sentence
+    assert " lacks " in some.residence(BLOCK).proof.sentence
     assert some.residence(BLOCK).proof.sentence.endswith(", so the true numbers may be higher.")
     assert 0 < some.unknown_ns < BLOCK
     assert gaps.unknown_ns == BLOCK

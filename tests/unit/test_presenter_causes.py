@@ -141,7 +141,7 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "events lost" not in text
     flat = " ".join(text.split())
     # The time without a known cause is told once, above the causes; the task below them.
-    assert flat.index("The trace has gaps of 8 µs, so") < flat.index("WHO TOOK") < flat.index("left the CPU: other.")
+    assert flat.index("The trace lacks 8 µs, so") < flat.index("WHO TOOK") < flat.index("left the CPU: other.")
     assert "are not known." not in flat
     assert "events in the trace contradict each other" in flat
 

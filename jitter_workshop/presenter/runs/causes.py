@@ -46,9 +46,9 @@ from jitter_workshop.report.cause_words import (
     cause_words,
     contradiction_sentence,
     explanations,
-    gaps_are_told,
     in_time,
     is_patchy,
+    lack_is_told,
     limits_of_trace,
     misfit_sentence,
     no_cause,
@@ -120,7 +120,7 @@ def causes_head(report: EvidenceReport, width: int) -> Iterator[Text]:
     yield from wrap(stalls_told(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, SENTENCE), width)
-    misfit, told = misfit_sentence(report), gaps_are_told(report)
+    misfit, told = misfit_sentence(report), lack_is_told(report)
     small = "" if is_patchy(report) else misfit
     for limit in limits_of_trace(report):
         if told and limit == misfit:
@@ -133,7 +133,7 @@ def trace_foot(report: EvidenceReport, width: int) -> Iterator[Text]:
     """Yield the lines below the causes: a few words on the trace, and the events that it lacks, if the lines above the
     causes have told only how much time has no known cause."""
     yield from wrap(f"{capital(trace_of(report))}.", width, style="dim")
-    if gaps_are_told(report):
+    if lack_is_told(report):
         yield from wrap(contradiction_sentence(report), width, style="dim")
 
 
