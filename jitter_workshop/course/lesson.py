@@ -588,12 +588,13 @@ def _shows(table: TomlTable, steps: tuple[StepName, ...]) -> Shows | None:
     rises = inner.boolean("rises")
     settle_s = inner.number("settle_s", 0.0, MOST_SETTLE_S)
     counted, uncounted = _counted(inner, named)
+    latency = inner.boolean("latency")
     inner.finish()
     if not {"measure", "again"} <= set(steps):
         inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again': add the missing step")
     if not named or at_least is None:
         return None
-    return Shows(named, at_least, bool(rises), settle_s or 0.0, counted, uncounted)
+    return Shows(named, at_least, bool(rises), settle_s or 0.0, counted, uncounted, latency is not False)
 
 
 def _counted(table: TomlTable, named: str | None) -> tuple[Shows | None, str]:

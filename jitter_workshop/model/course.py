@@ -287,6 +287,7 @@ class Shows:
     - ``counted``: another figure, which counts events. On an emulated machine, the counted figure replaces a time,
       because times mean nothing there. None if there is no such figure.
     - ``uncounted``: the reason why no counted figure shows this change; "" if there is a counted figure.
+    - ``latency``: False if the change shows in this figure alone, because it ends too little time to move the latency.
     """
 
     figure: str
@@ -295,6 +296,7 @@ class Shows:
     settle_s: float = 0.0
     counted: Shows | None = None
     uncounted: str = ""
+    latency: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 """The states of a step. ``seen``: the learner read the step on a recording, where nothing is measured or written."""
 
 
-Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads", "recording", "not_here"]
+Chance = Literal["moves", "counts", "good", "rights", "held", "later", "measures", "reads", "recording", "not_here"]
 """The things that a chapter can show on a host.
 
 - ``moves``: the chapter's change moves the curve or the chapter's figure.
+- ``counts``: the chapter's change moves a count alone: it ends too little time to move the latency.
 - ``good``: the settings are right already, so nothing is left to change.
 - ``rights``: the change needs root's rights, which this user cannot get.
 - ``held``: the settings can change, but most of what they act on cannot be moved on this host.
@@ -34,6 +35,7 @@ Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads"
 
 CHANCE_WORDS: dict[Chance, str] = {
     "moves": "has effect",
+    "counts": "is counted",
     "good": "is all set",
     "rights": "needs root",
     "held": "cannot act",

@@ -326,7 +326,8 @@ class PlainMeasuredStep(PlainStep):
     def _result(self, seen: KnownRun, key: str = "") -> Lines:
         """Return the result of a run of this step. ``key``: the key that makes the run again; "" for none."""
         runs, width = self.walk.runs, self.talk.width
-        return one_run.result_of_one_run(seen, width, runs.shows, self._asked, key, with_waits=runs.with_waits)
+        asks, waits = self.walk.diagnosis.still_asks(self.name), runs.with_waits
+        return one_run.result_of_one_run(seen, width, runs.shows, self._asked, key, with_waits=waits, asks_causes=asks)
 
     @property
     def _asked(self) -> str | None:

@@ -505,7 +505,7 @@ async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_mi
         assert workshop.path()[0].summary in about
         await pilot.press("g")
         await settled(pilot)
-        assert "has effect, measures, cannot act: What" in " ".join(text_of(app).split())
+        assert "has effect, is counted, measures, cannot act: What" in " ".join(text_of(app).split())
 
 
 async def test_marks_have_no_column_before_the_first_chapter_is_begun() -> None:

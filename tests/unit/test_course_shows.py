@@ -10,7 +10,7 @@ import pytest
 
 from jitter_workshop.course.checks import flaws
 from jitter_workshop.course.lesson import EFFECTS
-from jitter_workshop.course.loader import load_course, read_course
+from jitter_workshop.course.loader import builtin_course, load_course, read_course
 from jitter_workshop.flow.chapters.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter, Company, Shows
 from jitter_workshop.stats.figures import counts_alone, figure_with_id, shows_on
@@ -157,6 +157,14 @@ def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
 def test_factors_have_limits_and_a_figure_may_rise(tmp_path: Path, factor: float) -> None:
     new = f'[shows]\nfigure = "99.9"\nat_least = {factor}\nrises = true\n'
     assert chapter_of(written(tmp_path, SHOWS, new)).shows == Shows("99.9", float(factor), rises=True)
+
+
+def test_a_change_may_show_in_a_count_alone(tmp_path: Path) -> None:
+    shows = chapter_of(written(tmp_path, SHOWS, f"{SHOWS}latency = false\n")).shows
+    assert shows == Shows("migrations", 3.0, latency=False)
+    memory = next(one for one in load_course(builtin_course()).chapters if one.id == "memory")
+    assert memory.shows is not None
+    assert not memory.shows.latency
 
 
 def test_a_restored_value_may_need_time(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.presenter.runs import causes, effect, effect_table
 from jitter_workshop.presenter.runs.disturbances import own_threads_clause
+from jitter_workshop.presenter.runs.one_run import result_of_one_run
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import cause_name, causes_to_show
 from jitter_workshop.stats.effect import effects_of_change
@@ -233,6 +234,10 @@ def test_our_own_threads_have_one_row_under_the_name_that_all_pages_use() -> Non
     # A thread that is measured alone has no other one to share a CPU with.
     assert causes_to_show(dataclasses.replace(report, main_thread="sampler")) == report.causes
     assert own_threads_clause(KnownRun(seen.run, report)) == f"{SHARED} took 65 ms of each second"
+    # The learner is still to name the largest cause.
+    told = KnownRun(seen.run, report)
+    assert SHARED in "".join(line.plain for line in result_of_one_run(told, 400))
+    assert SHARED not in "".join(line.plain for line in result_of_one_run(told, 400, asks_causes=True))
     busier = traced(("task", "python", 600 * MS), ("task", "accumulator", 40 * MS)).report
     assert busier is not None
     assert own_threads_clause(KnownRun(seen.run, dataclasses.replace(busier, main_thread="accumulator"))) == ""

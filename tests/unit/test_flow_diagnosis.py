@@ -212,9 +212,12 @@ def test_a_skipped_question_is_noted_in_the_session_and_in_the_report(workshop: 
     walk = workshop.walk("baseline")
     walk.go("diagnose")
     assert not walk.diagnosis.skipped, "the question is only shown"
+    assert walk.diagnosis.still_asks("measure")
+    assert not walk.diagnosis.still_asks("again")
     read(walk)
     walk.go("again")
     assert walk.diagnosis.skipped
+    assert not walk.diagnosis.still_asks("measure")
     assert workshop.walk("baseline").diagnosis.skipped, "the session keeps it"
     document = build_report(subject_of(workshop))
     (told,) = document.chapters

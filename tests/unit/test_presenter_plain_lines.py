@@ -163,6 +163,8 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
     assert subject_told(entry(summary="Look.", chance="moves")) == "has effect · 3 min · Look."
+    counted = "is counted: a count falls, but no latency · 3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="counts")) == counted
     assert subject_told(entry(summary="Look.", chance="reads")) == "explains · 3 min · Look."
     held = entry(summary="Look.", chance="held", held="99 % came from one")
     assert subject_told(held) == "cannot act: 99 % came from one · 3 min · Look."

@@ -156,6 +156,12 @@ class ChapterDiagnosis:
             else None
         )
 
+    def still_asks(self, slot: str) -> bool:
+        """Return True if the question about the run of this slot is still to come: it is neither answered nor
+        skipped."""
+        asked = self._asked_about() if slot == "measure" else None
+        return asked is not None and not self._answers(asked) and not self.skipped
+
     @property
     def skipped(self) -> bool:
         """Return True if the learner went on without an answer about the first run, and has not answered since."""

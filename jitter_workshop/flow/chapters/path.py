@@ -226,6 +226,7 @@ def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
     """Return one word for what a chapter can show on this host.
 
     - ``moves``: the chapter's change shows an effect.
+    - ``counts``: the chapter's change shows an effect in a count, and none in the latency.
     - ``good``: the settings are good already, so the change shows no effect.
     - ``rights``: the change cannot be made, because root's rights are missing.
     - ``held``: this host prevents nearly all of the change's effect.
@@ -240,7 +241,9 @@ def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
         return "rights"
     if state.held:
         return "held"
-    return "moves" if chapter.shows is not None else "measures"
+    if chapter.shows is None:
+        return "measures"
+    return "moves" if chapter.shows.latency else "counts"
 
 
 def whole_path(

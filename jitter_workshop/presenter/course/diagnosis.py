@@ -145,8 +145,8 @@ def _unnamed(seen: SeenCauses) -> str:
         return ""
     return (
         f" For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
-        "this time out. Probably the hypervisor, the firmware or the memory took it. No setting of the kernel changes "
-        "that."
+        "this time out. Probably the hypervisor, the firmware or the memory hardware took it. No setting of the kernel "
+        "changes that."
     )
 
 
@@ -335,7 +335,7 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
-        return "The cause is the hypervisor, the firmware or the memory. No setting of this kernel changes it."
+        return "The cause is the hypervisor, the firmware or the memory hardware. No setting of this kernel changes it."
     if most.kind == "irq":
         return _STAYS
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):

@@ -35,6 +35,7 @@ RESTORED = "↩"
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "measures": "it changes nothing",
+    "counts": "a count falls, but no latency",
     "good": "nothing is left to change",
     "rights": "its change needs root's rights",
 }
@@ -64,7 +65,7 @@ _OF_RUN = "set for its run only (↩)"
 """The words for ``RESTORED`` if the chapter's setting is a placement, which ends with its run."""
 _GUESS_OPEN = "guess not judged yet (·)"
 
-_LOUD: dict[Chance, str] = {"moves": "text", "measures": "text", "reads": "text"}
+_LOUD: dict[Chance, str] = {"moves": "text", "counts": "text", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """Chance of a chapter on this host → its words and their style."""
 

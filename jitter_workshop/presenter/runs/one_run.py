@@ -59,6 +59,7 @@ def result_of_one_run(
     key: str = "",
     *,
     with_waits: bool | None = None,
+    asks_causes: bool = False,
 ) -> Lines:
     """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
     emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
@@ -68,7 +69,8 @@ def result_of_one_run(
     ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
     time (``stats.figures.by_due_time``) has no value of transit here; its run without a noise has the warning of
     ``presenter.runs.control_run``. ``key``: the key that makes the run again, for
-    the warning; "" for none. ``with_waits``: as in :func:`judged_value`.
+    the warning; "" for none. ``with_waits``: as in :func:`judged_value`. ``asks_causes``: True if the learner is still
+    to name the largest cause: it is then left out.
     """
     due, origin = by_due_time(shows), origin_of(seen)
     judged = judged_value(seen, asked, from_due_time=due, with_waits=with_waits)
@@ -86,7 +88,7 @@ def result_of_one_run(
     shown = titled(figure_with_id(shows.figure), seen.run) if shows is not None else None
     if shown is not None and (tail is None or shown.id != tail.id) and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "text")
-    if own := own_threads_clause(seen):
+    if not asks_causes and (own := own_threads_clause(seen)):
         line.append(" · " if line else "", "dim").append(own, "bad")
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, MUCH_WORK)

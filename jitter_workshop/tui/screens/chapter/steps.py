@@ -837,7 +837,8 @@ class Measure(Step):
             return Result([])
         key = "m" if self._to_repeat else ""
         shows, waits = self.walk.runs.shows, self.page.with_waits
-        told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, with_waits=waits)
+        asks = self.walk.diagnosis.still_asks(self.name)
+        told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, with_waits=waits, asks_causes=asks)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
