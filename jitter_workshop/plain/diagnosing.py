@@ -27,6 +27,8 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     if seen is None:
         return
     talk.tell(words.diagnosis_question(seen))
+    if (left_out := words.unnamed(seen)) and not seen.quiet:
+        talk.tell(left_out)
     talk.say("")
     if (needs := words.without_trace(seen)) and not seen.quiet:
         talk.tell(needs)

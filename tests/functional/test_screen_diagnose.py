@@ -73,6 +73,19 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert workshop.walk("baseline").progress.diagnosis == kept
 
 
+async def test_after_the_answer_the_right_row_and_the_learners_are_on_the_smallest_screen() -> None:
+    app = WorkshopApp(at_diagnose(), "baseline")
+    async with app.run_test(size=(60, 16)) as pilot:
+        await settled(pilot)
+        while "WHO TOOK IT?" not in text_of(app):
+            await pilot.press("enter")
+            await settled(pilot)
+        await pilot.press("down", "enter")
+        await settled(pilot)
+        rows = [line[1:].rstrip() for line in text_of(app).splitlines()]
+        assert [row.split()[0] for row in rows if words.rows_of_answer([row])] == ["✓", "✗"]
+
+
 async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answered() -> None:
     workshop = at_diagnose()
     app = WorkshopApp(workshop, "baseline")

@@ -419,7 +419,7 @@ def test_bars_in_several_colours_have_a_key_after_the_answer() -> None:
     two_kinds = (suspect("task", "python", 50, 2_230), suspect("softirq", "RCU", 48, 1_000))
     seen = SeenCauses("r", "trace", two_kinds, 9, 9_000, 0)
     found = judge_diagnosis(seen, two_kinds[0].id)
-    key = "a bar is a cause's time; causes of one kind have one colour"
+    key = "colour: kind of cause"
     assert key in [line.plain.strip() for line in words.suspect_lines(seen, -1, found, 76)]
     assert key not in " ".join(line.plain for line in words.suspect_lines(seen, -1, None, 76))
 
@@ -472,6 +472,6 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")
     assert seen.stalled_ns == whole.stalled_ns
-    assert "For 15 µs of " in words.diagnosis_question(seen)
+    assert "For 15 µs of " in words.unnamed(seen)
     found = changing.diagnosis.answer("task:" + next(one.name for one in seen.suspects if one.kind == "task"))
     assert found.right

@@ -140,7 +140,7 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     for width in (44, 60, 120):
         rows = [line.plain for line in words.suspect_lines(seen, -1, answered, width)]
         assert sum(f"task unbound {OWN_SIGN} " in row for row in rows) == 1
-        at = [row.strip() for row in rows].index(f"{OWN_SIGN} {words.OWN_LOAD}")
+        at = next(n for n, row in enumerate(rows) if row.strip().startswith(f"{OWN_SIGN} {words.OWN_LOAD}"))
         assert rows[at + 2].count("█") >= 4, "the mark takes no room from the bars"
 
 
@@ -167,7 +167,7 @@ def test_the_interrupts_that_the_load_brings_are_its_own_in_a_trace_and_in_count
         }
     told = [line.plain for line in words.suspect_lines(traced, -1, judge_diagnosis(traced, "irq:virtio4-input"), 80)]
     assert any(f"interrupt virtio4-input {OWN_SIGN}" in row for row in told)
-    assert f"{OWN_SIGN} {words.OWN_LOAD}" in [row.strip() for row in told]
+    assert any(row.strip().startswith(f"{OWN_SIGN} {words.OWN_LOAD}") for row in told)
 
 
 def test_workers_are_one_cause_by_where_they_are_bound() -> None:

@@ -15,6 +15,7 @@ from jitter_workshop.presenter.course.diagnosis import (
     diagnosis_question,
     judged_diagnosis,
     one_stall,
+    rows_of_answer,
     suspect_lines,
 )
 from jitter_workshop.presenter.text.lines import written
@@ -94,6 +95,26 @@ def test_a_list_whose_largest_is_asked_for_marks_the_causes_that_the_change_ends
     assert "work flush_to_ldisc ↓" in rows
     assert "✓ work" not in rows
     assert "can end" in rows
+
+
+def test_after_the_answer_the_signs_have_one_line_and_the_question_none() -> None:
+    seen = of_workqueues(unnamed_ns=9_000_000)
+    seen = dataclasses.replace(seen, suspects=(dataclasses.replace(seen.suspects[0], own_load=True), seen.suspects[1]))
+    before = " ".join(written(diagnosis_page(seen, -1, None, 78)).split())
+    assert "Which of them can this chapter's change end?" in before
+    answered = judge_diagnosis(seen, "task:terminal")
+    after = [line.plain for line in diagnosis_page(seen, -1, answered, 78)]
+    assert [line.strip() for line in after[:3]] == [
+        "WHAT CAN THE CHANGE END?",
+        "* the chapter's noise · ↓ the change acts on it · colour: kind of cause",
+        "This change can end 10.8 ms of the 48.6 ms of stalls a second.",
+    ]
+    assert "Which of them" not in " ".join(after)
+    # What the list leaves out stands below it.
+    rows = rows_of_answer(after)
+    assert rows is not None
+    assert [after[at].split()[0] for at in rows] == ["✗", "✓"]
+    assert next(n for n, line in enumerate(after) if "no event" in line) > rows[1]
 
 
 def test_without_a_trace_the_rows_are_marked_without_a_time() -> None:

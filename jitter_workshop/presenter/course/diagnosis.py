@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
@@ -67,14 +68,17 @@ _NEEDS = (
     "cause."
 )
 NOT_HERE = "This is what was recorded on another machine."
-OWN_LOAD = "this chapter's own noise"
-ACTS = "this chapter's change acts on this cause"
+OWN_LOAD = "the chapter's noise"
+ACTS = "the change acts on it"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
 _STARTS = "the stall begins"
 """The words for the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
-_COLOURS = "a bar is a cause's time; causes of one kind have one colour"
+_ANSWER_ROWS = ("    ✓ ", "    ✗ ")
+"""The beginnings of the rows of a right answer and of the learner's wrong one, after the answer."""
+_COLOURS = "colour: kind of cause"
+_BETWEEN_SIGNS = " · "
 _ASKED = (
     (
         ("reschedule", RESCHEDULING, "RES"),
@@ -105,7 +109,7 @@ def diagnosis_question(seen: SeenCauses) -> str:
     """Return the question about the causes of a run's stalls. If there is no cause to choose from, return a sentence
     with the reason."""
     if not seen.quiet:
-        return f"{_evidence(seen)} {_asked(seen)}{_unnamed(seen)}"
+        return f"{_evidence(seen)} {_asked(seen)}"
     if not seen.stalls:
         return "No stall was seen in your first run, so there is no cause to name. Go on."
     return "Your first run had stalls, but nothing on this host shows their causes. Go on."
@@ -139,12 +143,12 @@ def _which(seen: SeenCauses) -> str:
     return f" (you made it {seen.made:,} times; this is the last time)" if seen.made > 1 else ""
 
 
-def _unnamed(seen: SeenCauses) -> str:
+def unnamed(seen: SeenCauses) -> str:
     """Return a sentence on the stalled time whose causes are not in the list. Return "" if there is no such time."""
     if not seen.unnamed_ns:
         return ""
     return (
-        f" For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
+        f"For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
         "this time out. Probably the hypervisor, the firmware or the memory hardware took it. No setting of the kernel "
         "changes that."
     )
@@ -175,13 +179,21 @@ def _signed(seen: SeenCauses) -> str:
     return f"{OWN_SIGN} {OWN_LOAD}{among}" if own else ""
 
 
-def _acted(seen: SeenCauses) -> str:
-    """Return the meaning of ACTS_SIGN in the list of causes, and the time that the change can end. Return "" if no
-    cause has the sign. Counters do not show this time."""
-    if not any(one.acts for one in seen.suspects):
+def _legend(seen: SeenCauses, coloured: bool, room: int) -> str:
+    """Return the meanings of the signs in the list of causes, in one line. ``coloured``: True if the bars have several
+    colours. Their meaning is left out if the line would be longer than ``room``."""
+    acted = f"{ACTS_SIGN} {ACTS}" if any(one.acts for one in seen.suspects) else ""
+    signs = _BETWEEN_SIGNS.join(filter(None, (_signed(seen), acted)))
+    whole = _BETWEEN_SIGNS.join(filter(None, (signs, _COLOURS if coloured else "")))
+    return whole if len(whole) <= room else signs
+
+
+def _ended(seen: SeenCauses) -> str:
+    """Return a sentence on the time that the change can end. Return "" if the change acts on no cause, or without a
+    trace, because counters do not show this time."""
+    if seen.source != "trace" or not any(one.acts for one in seen.suspects):
         return ""
-    ends = can_end(seen.ended_ns, seen.stalled_ns, seen.seconds, seen.threads) if seen.source == "trace" else ""
-    return f"{ACTS_SIGN} {ACTS}{f'. {ends}' if ends else ''}"
+    return can_end(seen.ended_ns, seen.stalled_ns, seen.seconds, seen.threads)
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
@@ -230,10 +242,10 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
-    coloured = _COLOURS if len(barred) > 1 else ""
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     above: Lines = []
-    for signed in filter(None, (coloured, _signed(seen), _acted(seen)) if told else ()):
+    legend = _legend(seen, len(barred) > 1, width - _LEAD)
+    for signed in filter(None, (legend, _ended(seen)) if told else ()):
         above += wrap(signed, width, " " * _LEAD, style="dim")
     lines = [*above, Text.assemble(" " * _LEAD, first), *lines]
     if why := several_right(seen, answered):
@@ -261,6 +273,13 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
         else "this cause took at least {} of the time of the largest cause"
     )
     return f"Each cause with a ✓ is a right answer: {did.format(f'{100 * NEAR:.0f} %')}."
+
+
+def rows_of_answer(lines: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first and the last line with a right answer or with the learner's, among the lines of a page after the
+    answer; None if there is none."""
+    signed = [at for at, line in enumerate(lines) if line.startswith(_ANSWER_ROWS)]
+    return (signed[0], signed[-1]) if signed else None
 
 
 def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str:
@@ -369,15 +388,19 @@ def judged_diagnosis(found: Diagnosed, seen: SeenCauses, chapter: Chapter, cours
 
 def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the page of the step ``diagnose``. It has the question, the list of causes, and one stall of the run.
-    After the answer, the page also has the notes on the run."""
+    After the answer, the page has the notes on the run instead of the question."""
     marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
     marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
-    found: Lines = [small_title(f"{TITLES[seen.asks].upper()}{marked}"), *wrap(diagnosis_question(seen), width)]
+    found: Lines = [small_title(f"{TITLES[seen.asks].upper()}{marked}")]
+    if answered is None or seen.quiet:
+        found += wrap(diagnosis_question(seen), width)
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
-    found.append(Text())
+    found += [Text()] if len(found) > 1 else []
     if not seen.quiet:
         found += [*suspect_lines(seen, cursor, answered, width), Text()]
+        if left_out := unnamed(seen):
+            found += [*wrap(left_out, width, style="dim"), Text()]
     for note in seen.notes if answered is not None else ():
         found += wrap(clean(note, REASON), width, style="dim")
     if seen.stall is not None and not seen.quiet:

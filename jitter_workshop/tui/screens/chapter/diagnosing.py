@@ -111,7 +111,8 @@ class Diagnose(Step):
     @property
     def enter_key(self) -> EnterKey:
         named = "name it" if self.cursor >= 0 else words.SKIP
-        label = "choose a cause" if self.reading_first else named if self._open else self._going_on
+        opens = "choose a cause" if self.walk.diagnosis.answered() is None else "show the list"
+        label = opens if self.reading_first else named if self._open else self._going_on
         return EnterKey(label, acts=self._open, waits=self._waits)
 
     def pressed_enter(self) -> Work:
@@ -130,7 +131,17 @@ class Diagnose(Step):
         self.walk.diagnosis.answer(seen.suspects[self.cursor].id)
         self.screen.redraw()
         self.screen.query_one("#data", Pane).scroll_home(animate=False)
+        self.screen.call_after_refresh(self._show_answer)
         return "stay"
+
+    def _show_answer(self) -> None:
+        """Scroll until the right rows and the learner's are on the screen, or as many of them as have room there."""
+        pane = self.screen.query_one("#data", Pane)
+        rows = words.rows_of_answer(self.screen.sheet("#data-sheet").plain().splitlines())
+        if self.on_screen and rows is not None:
+            first, last = rows
+            top = last + 1 - pane.scrollable_content_region.height
+            pane.scroll_to(y=max(0, min(first, top)), animate=False)
 
     def vertical(self, direction: int) -> bool:
         if not self._open:
