@@ -110,7 +110,7 @@ def test_after_the_answer_the_signs_have_one_line_and_the_question_none() -> Non
         "This change can end 10.8 ms of the 48.6 ms of stalls a second.",
     ]
     assert "Which of them" not in " ".join(after)
-    # What the list leaves out stands below it.
+    # The time that the list leaves out stands below it.
     rows = rows_of_answer(after)
     assert rows is not None
     assert [after[at].split()[0] for at in rows] == ["✗", "✓"]

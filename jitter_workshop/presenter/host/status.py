@@ -286,5 +286,8 @@ def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *
         if fact.meaning:
             lines += wrap(clean(fact.meaning, SENTENCE), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            lines += wrap(clean(fact.source, LINE), width, " " * column, style="faint")
+            source = clean(fact.source, LINE)
+            # A path is not broken in two: a long one begins further to the left.
+            longest = max(map(len, source.split()), default=0)
+            lines += wrap(source, width, " " * min(column, max(width - longest, 0)), style="faint")
     return lines
