@@ -1444,6 +1444,33 @@ async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple
         assert re.search(r"latencies from the due time .* p99 50 ms 500 ns", " ".join(told.split()))
 
 
+async def test_a_disturbed_run_without_a_noise_is_offered_to_be_made_again() -> None:
+    workshop = with_a_stopped_run()
+    walk = workshop.walk("coordinated-omission")
+    quiet = walk.runs.run_in("again")
+    assert quiet is not None
+    placed = dataclasses.replace(quiet, placement=dataclasses.replace(quiet.placement, mode="auto"))
+    late, _ = madeup.make_run([[500] * 900 + [9_000_000] * 100], name=INTENDED)
+    workshop.context.remember(dataclasses.replace(placed, histograms={**placed.histograms, **late.histograms}))
+    walk.go("compare")
+    app = WorkshopApp(workshop, "coordinated-omission")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        result = " ".join(line.plain for line in screen.now.result(78).lines)
+        assert "The second run has no noise" in result
+        assert "again (m), or go on" in result
+        assert ("chapter.again", "measure again") in screen.now.keys().before_enter
+        assert screen.now.key_again() == "measure second"
+        screen.go_to_step("again")
+        await settled(pilot)
+        alone = " ".join(line.plain for line in screen.now.result(78).lines)
+        assert "This run has no noise" in alone
+        assert ("chapter.again", "measure again") in screen.now.keys().before_enter
+    said = " ".join(talking.talk(workshop, "q", "coordinated-omission", 80).split())
+    assert "its p99 is more than 1,000 times its median" in said
+
+
 def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
     workshop = with_a_stopped_run()
     workshop.walk("coordinated-omission").go("measure")
