@@ -604,6 +604,8 @@ def _causes(report: EvidenceReport) -> ReportBlock:
     most = max(row.cause.total_ns for row in laid) or 1
     rows = tuple(_cause(row, report, most, shares) for row in laid)
     caption = f"The causes of the stalls, largest first. {sum_of_causes(report)}"
+    if any(row.part for row in laid):
+        caption += f" {_PART.strip()}: a part of the local timer."
     if told := cause_words.in_time(report):
         caption += f" {told} {cause_words.words_of_column(report)}".rstrip()
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)

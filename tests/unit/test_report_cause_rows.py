@@ -86,6 +86,7 @@ def test_a_part_is_indented_on_the_screen_and_marked_in_a_report() -> None:
     made = sections._causes(traced())
     assert isinstance(made, Table)
     assert "The stalls took 19 µs" in str(made.caption)
+    assert "↳: a part of the local timer." in str(made.caption)
     names = [str(getattr(row[0], "text", row[0])) for row in made.rows]
     assert names[:2] == ["local timer", "↳ timer tick_nohz_handler"]
 
