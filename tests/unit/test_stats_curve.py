@@ -187,6 +187,26 @@ def test_ranges_hold_every_point_and_mark(values: list[int], mark: int) -> None:
     assert math.isclose(r.y_low * 4 % 1, 0)
 
 
+@given(st.lists(st.integers(1, 10**9), min_size=4, max_size=4), st.integers(1, 10**9))
+def test_the_y_axis_begins_at_most_a_decade_below_the_smallest_median(values: list[int], mark: int) -> None:
+    told = zip((0.0, 50.0, 90.0, 99.9), sorted(values), strict=True)
+    one = PercentileCurve("c", tuple(CurvePoint(p, v, True) for p, v in told), 10**4)
+    (median,) = scale.height_at_median(one)
+    assert median == pytest.approx(scale.y_of_ns(one.points[1].value_ns))
+    r = scale.ranges([one])
+    # It may begin further below only where two decades would not fit above.
+    assert median - 1 <= r.y_low <= median or r.y_high - r.y_low == 2 or r.y_low >= scale.y_of_ns(values[0]) - 0.35
+    assert r.y_low >= min(median - 1, r.y_high - 2) - 0.25 - 1e-9
+    assert scale.ranges([one], [(99.0, mark)]).y_low <= scale.y_of_ns(mark)
+
+
+def test_the_height_at_the_median_is_on_the_drawn_line() -> None:
+    ends = CurvePoint(0.0, 100, True), CurvePoint(75.0, 10_000, True)
+    assert scale.height_at_median(PercentileCurve("c", ends, 10)) == [pytest.approx(3)]
+    assert scale.height_at_median(PercentileCurve("c", ends[:1], 10)) == [2]
+    assert scale.height_at_median(PercentileCurve("c", (), 10)) == []
+
+
 def test_an_empty_chart_has_axes() -> None:
     r = scale.ranges([])
     assert len(scale.ticks("time", r.y_low, r.y_high)) >= 4

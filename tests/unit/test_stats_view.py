@@ -114,3 +114,13 @@ def test_a_view_without_curves_has_valid_ranges() -> None:
 )
 def test_ticks_of_every_unit(unit: str, low: float, high: float, labels: list[str]) -> None:
     assert [tick.label for tick in scale.ticks(unit, low, high)] == labels
+
+
+def test_a_path_enters_from_the_edge() -> None:
+    path = [(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]
+    assert vw.from_edge(path, 2, 0.5) == (path, 2)
+    assert vw.from_edge(path, 2, 2.0) == ([(0.5, 2.0), (1.0, 3.0), (2.0, 5.0)], 2)
+    # The point from which on the path is dotted may be outside.
+    assert vw.from_edge(path, 1, 4.0) == ([(1.5, 4.0), (2.0, 5.0)], 0)
+    assert vw.from_edge(path, 3, 6.0) == ([], 0)
+    assert vw.from_edge([], 0, 1.0) == ([], 0)
