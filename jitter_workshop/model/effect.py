@@ -59,6 +59,7 @@ class Effect:
     - ``by_chance``: True for a rate if chance alone may explain its difference.
     - ``of_equal_runs``: the largest factor by which equal runs of the session differ in this figure; 1 if it is not
       known.
+    - ``events``: how many events of a chapter's cause the two runs counted, if both counted fewer than ten; else None.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Effect:
     within_runs: bool = False
     by_chance: bool = False
     of_equal_runs: float = 1.0
+    events: tuple[int, int] | None = None
 
     @property
     def within_equal_runs(self) -> bool:

@@ -316,10 +316,13 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
-    if one.unit == "a second" and not of_chapter:
+    events: tuple[int, int] | None = None
+    if one.unit == "a second":
         counted = first * before.run.rated_s, second * after.run.rated_s
-        if max(counted) < LEAST_EVENTS:
+        if max(counted) < LEAST_EVENTS and not of_chapter:
             return None
+        if max(counted) < LEAST_EVENTS and _sort(one) == "cause":
+            events = round(counted[0]), round(counted[1])
     if (
         one.id[0].isdigit()
         and not of_chapter
@@ -345,7 +348,17 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     how = more if rose else fewer
     few, within = FEW_STALLS in _marks(one, before, after), _within_runs(one, before, after, factor)
     return Effect(
-        one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort, within_runs=within
+        one.title,
+        values,
+        factor,
+        direction,
+        how,
+        one.id == "max",
+        not low,
+        few,
+        sort=sort,
+        within_runs=within,
+        events=events,
     )
 
 

@@ -77,6 +77,21 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert effect.large_figure(shown) == ("21×", "bad")
 
 
+def test_few_events_of_a_chapters_count_are_told_by_their_number_and_without_a_factor() -> None:
+    before, after = run(preempted=7), dataclasses.replace(run(preempted=1), id="another")
+    few = between(before, after, Shows("preempted", 3.0))
+    assert few.shown is not None
+    assert few.shown.events == (7, 1)
+    told = said(few, before, after)
+    assert "7 → 1 a second (7 events → 1)." in told
+    assert "times fewer" not in told
+    assert effect.large_figure(few) == ("", "")
+    many = between(run(preempted=70), after, Shows("preempted", 3.0))
+    assert many.shown is not None
+    assert many.shown.events is None
+    assert "70 times fewer" in said(many, run(preempted=70), after)
+
+
 def styles_of(lines: Lines) -> str:
     return " ".join(str(style) for line in lines for style in (line.style, *(span.style for span in line.spans)))
 

@@ -150,13 +150,14 @@ def large_figure(
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
     value of the figure that judges the run. A question mark follows if the run needs the waits and is told without.
     For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
-    due time, it is the factor between the two clocks of the first run. A factor of latency, or of the stalls that judge
-    the runs, is not shown if chance, other tasks or such a run may explain it.
+    due time, it is the factor between the two clocks of the first run. A factor of fewer than ten events is not shown.
+    A factor of latency, or of the stalls that judge the runs, is not shown if chance, other tasks or such a run may
+    explain it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
     due time. ``with_waits``: as in ``presenter.runs.one_run.judged_value``."""
     if isinstance(found, Effects):
         loud = loudest(found, runs)
-        if loud is None or loud.at_least or loud.factor < MOVED:
+        if loud is None or loud.at_least or loud.factor < MOVED or loud.events is not None:
             return "", ""
         if loud is found.shown:
             return f"{times_told(loud.factor)}×", "accent"
@@ -342,6 +343,11 @@ def _explained_by(reason: KnownReason, one: Effect | None) -> bool:
 
 
 def _figure_told(effect: Effect) -> str:
+    """Return the words for the effect on a chapter's figure. A factor of a few events says too much, so these have
+    their number instead."""
+    if effect.events is not None and not effect.at_least:
+        first, second = effect.events
+        return f"{_change(effect)} ({many(first, 'event')} → {second})"
     return _change(effect) if effect.at_least else describe_effect(effect)
 
 
