@@ -20,6 +20,9 @@ from jitter_workshop.stats.curve import curve_percentile_at, curve_value_at
 _MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
 """The characters that a label may cover: faint lines of the grid, and the space between two curves. It must not cover
 dots and marks."""
+_UPRIGHT, _LEVEL, _ONE_CELL = "│", "├┤", "┼"
+"""The signs by which a label away from its line names an upright line, a level line, and a level line of one
+cell. An upright line without a cell between its ends has none, because the signs of the curves cover its ends."""
 _NEAR = 6
 """The number of rows between a line and its label up to which they are seen together."""
 
@@ -77,7 +80,8 @@ def put_gap(
     near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
     middle = ((top + bottom) // 2, column)
     places = partial(_beside, near, column)
-    _put_label(frame, cells, gap, style, middle, places)
+    line = range(top, bottom + 1), (_UPRIGHT if bottom > top + 1 else "")
+    _put_label(frame, cells, gap, style, middle, places, *line)
     return True
 
 
@@ -122,7 +126,8 @@ def _put_level(
         starts = [max(0, min(at, frame.columns - size)) for at in ((left + right - size) // 2, left - size, right + 1)]
         return [*level, *((r, at) for r in near for at in starts)]
 
-    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places)
+    line = range(row, row + 1), (_LEVEL if right > left else _ONE_CELL)
+    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places, *line)
     return True
 
 
@@ -137,11 +142,14 @@ def _put_label(
     style: Style,
     middle: tuple[int, int],
     places: Callable[[int], Sequence[tuple[int, int]]],
+    rows: range,
+    sign: str,
 ) -> None:
     """Write the label of a distance where it covers no dot: beside the line, or else where the chart has room, as near
     to the line as possible. Where there is no such place for it, or only one that is more than _NEAR rows away, write a
     shorter label. If that has no free place either, the label stands beside the line and covers as few dots as
-    possible. Where it has no room there, write none.
+    possible. Where it has no room there, write none. A label in none of the ``rows`` of its line begins with
+    ``sign``, which shows what the line looks like.
 
     ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
     so many characters, as (row, first column), the best first."""
@@ -161,10 +169,12 @@ def _put_label(
         return 2 * abs(row - middle[0]) + abs(start + size // 2 - middle[1])
 
     found: list[tuple[int, bool, str, int, int]] = []
-    for label in (f" {gap.label} ", f" {short} "):
+    for label, apart in ((f" {said} ", apart) for said in (gap.label, short) for apart in (False, True)):
+        label = f" {sign}{label}" if apart and sign else label
         size = len(label)
-        every = [(row, start) for row in range(frame.rows) for start in range(frame.columns - size + 1)]
-        beside = [place for place in places(size) if 0 <= place[1] <= frame.columns - size]
+        allowed = [row for row in range(frame.rows) if (row not in rows) == apart]
+        every = [(row, start) for row in allowed for start in range(frame.columns - size + 1)]
+        beside = [place for place in places(size) if 0 <= place[1] <= frame.columns - size and place[0] in allowed]
         in_order = [*beside, *sorted(every, key=partial(away, size=size))]
         free = next((place for place in in_order if not covered(place, size)), None)
         if free is None and beside:

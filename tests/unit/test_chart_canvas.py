@@ -304,6 +304,9 @@ def test_the_gap_of_two_curves_at_a_latency_is_level_and_ends_at_both_curves(wid
         left, right = lines[row].index("├─"), lines[row].index("─┤") + 1
         assert set(lines[row][left + 1 : right]) == {"─"}
         assert told in "\n".join(lines)
+        # Away from its line a label begins with the line's sign.
+        (at,) = [r for r, line in enumerate(lines) if told in line] if told else [row]
+        assert (f"├┤ {told}" in lines[at]) == (at != row)
     # A curve that does not reach the latency has no distance at it.
     quiet = curve("quiet", [10] * 50)
     gap = Gap(None, 0, 1, STALLS, level_ns=100_000)

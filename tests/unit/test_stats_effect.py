@@ -601,6 +601,18 @@ def test_runs_made_alike_on_a_host_that_was_not_alike_say_so() -> None:
     assert unlike(KnownRun(with_stalls(run(), 140, 9e6)), KnownRun(with_stalls(run(), 400, 9e6))) is None
 
 
+@pytest.mark.parametrize(
+    ("told", "beside"),
+    [
+        ("p99.9: ~210 µs → 12 µs, 17 times shorter", "p99.9: 17 times shorter"),
+        ("stalls: 2,100 → 20 a second, 105 times fewer, though it is", "stalls: 105 times fewer, though it is"),
+        ("p99.9: 210 µs → 200 µs", "p99.9: 210 µs → 200 µs"),
+    ],
+)
+def test_the_words_beside_a_line_of_the_chart_leave_out_the_values(told: str, beside: str) -> None:
+    assert effect.beside_its_line(told) == beside
+
+
 def test_the_strange_cause_is_the_one_with_the_most_events_apart() -> None:
     """Of 0 → 1.4 and 189 → 1,806 events a second, the second pair says more, though its ratio is smaller."""
 

@@ -1346,7 +1346,7 @@ class Compare(Step):
         if found is None or unlike_runs or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         changed = relation == "changed" and self._cured is None
-        told = effect.describe_effect(found) if changed else effect.apart(found)
+        told = effect.beside_its_line(effect.describe_effect(found) if changed else effect.apart(found))
         # The space between two curves is shaded as better or worse only where the result says so. After a proof its
         # verdict says that, and not two of many runs.
         judged = not proof.leads(self.proof) and effect.calls_better_or_worse(self._effects, both, relation)
