@@ -230,6 +230,14 @@ def test_labels_are_escaped() -> None:
     assert prometheus.escape('a"b\\c\nd') == 'a\\"b\\\\c d'
 
 
+@pytest.mark.parametrize("width", [70, 78, 100])
+def test_a_path_below_a_fact_is_in_one_piece(width: int) -> None:
+    path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    lines = [line.plain for line in fact_lines([Fact("Isolated CPUs", "none"), Fact("Clock", "tsc", "", path)], width)]
+    assert sum(path in line for line in lines) == 1
+    assert max(map(len, lines)) <= width
+
+
 @pytest.mark.parametrize("width", [34, 58, 100])
 def test_a_long_title_of_a_fact_is_not_cut(width: int) -> None:
     found = [Fact("Update of memory statistics", "can be better: 1 → 10 s", "a worker"), Fact("Load", "0.10", "few")]

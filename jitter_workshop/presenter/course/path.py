@@ -52,7 +52,7 @@ _SIGNED = (
 _SIGNS = {
     "●": "done",
     "◐": "begun",
-    "✓": "made or right",
+    "✓": "yes",
     "✗": "wrong",
     "·": "not yet",
     "–": "none",
