@@ -974,7 +974,7 @@ async def test_the_judged_line_before_a_run_counts_the_messages_that_this_host_m
     app = WorkshopApp(workshop, "migration")
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
-        assert "p99.9: 11 messages" in text_of(app)
+        assert "p99.9: only 11 messages" in text_of(app)
 
 
 async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
