@@ -182,7 +182,7 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     memory = WHOLE.chapter("memory")
     assert memory is not None
     assert entry(memory, FRESH, None, wide, False).chance == "later"
-    assert entry(memory, FRESH, None, machine(8), False).chance == "moves"
+    assert entry(memory, FRESH, None, machine(8), False).chance == "counts"
     last = next_chapter(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), "migration")
     assert last is not None
     assert last.chapter_id == "pinning"
