@@ -252,7 +252,8 @@ async def test_the_footers_of_the_report_before_it_is_written(
         await whole(pilot, "report.close", "report.write", "app.help")
 
 
-async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def before_a_write(monkeypatch: pytest.MonkeyPatch) -> tuple[FakeWorkshop, str]:
+    """A workshop at the step measure of Interrupts, whose run begins with a write, and the path of this write."""
     path = "/proc/irq/34/smp_affinity_list"
     sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
     workshop = open_workshop(course=builtin_course())
@@ -260,6 +261,11 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
     workshop.context.save_progress("interrupts", progress)
     monkeypatch.setattr(measuring, "arrival", lambda *_: sent)
     monkeypatch.setattr(type(workshop.walk("interrupts").host), "reason", "")
+    return workshop, path
+
+
+async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop, path = before_a_write(monkeypatch)
     app = WorkshopApp(workshop, "interrupts")
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
@@ -284,13 +290,7 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
 
 
 async def test_m_makes_no_run_whose_write_lies_below_the_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = "/proc/irq/34/smp_affinity_list"
-    sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")
-    workshop = open_workshop(course=builtin_course())
-    progress = dataclasses.replace(workshop.context.progress("interrupts"), step="measure", seen=("look", "predict"))
-    workshop.context.save_progress("interrupts", progress)
-    monkeypatch.setattr(measuring, "arrival", lambda *_: sent)
-    monkeypatch.setattr(type(workshop.walk("interrupts").host), "reason", "")
+    workshop, path = before_a_write(monkeypatch)
     app = WorkshopApp(workshop, "interrupts")
     async with app.run_test(size=(60, 16)) as pilot:
         await settled(pilot)

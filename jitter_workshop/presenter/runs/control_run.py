@@ -36,8 +36,7 @@ def control_told(runs: Sequence[KnownRun], key: str = "") -> str:
 
 def disturbed_told(seen: KnownRun, which: str = "This run", key: str = "") -> str:
     """Return sentences on one run without a noise that was disturbed: what took its CPUs, its p99, and what to do.
-    Return "" if it was not disturbed. ``which``: the words for the
-    run. ``key``: as in :func:`control_told`."""
+    Return "" if it was not disturbed. ``which``: the words for the run. ``key``: as in :func:`control_told`."""
     if (found := _far_above(seen)) is None:
         return ""
     lost = [thread.involuntary_switches for thread in seen.run.threads]
