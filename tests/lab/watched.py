@@ -2,7 +2,9 @@
 
 Runs inside the guest: standard library only, one file. Left out, because the kernel changes it by itself or because it
 is only a consequence: ``effective_affinity*`` of interrupts (follows the mask), ``scaling_cur_freq`` (the present
-frequency), counters, and threads that began after the first look or have ended since (kworkers come and go). A thread
+frequency), counters, and threads that began after the first look or have ended since (kworkers come and go). The clock
+source is compared only if the kernel offered the same ones both times: a kernel that finds the TSC unstable under load
+takes another and no longer offers the TSC (kernel/time/clocksource.c). A thread
 is given with the CPUs on which it may run now, with its raw mask (which has offline CPUs too, and is told without those
 that this machine does not have), with its policy, priority and nice value, and with its control groups.
 ``scaling_max_freq`` is in it, and throttling changes it: do not compare while the zone is hot.
@@ -53,7 +55,6 @@ PATTERNS = (
     "/sys/kernel/rcu_normal",
     "/sys/devices/system/machinecheck/machinecheck*/check_interval",
     "/sys/devices/system/machinecheck/machinecheck*/ignore_ce",
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     "/sys/class/net/*/queues/*/rps_cpus",
     "/sys/class/net/*/queues/*/xps_cpus",
     "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
@@ -71,6 +72,7 @@ PATTERNS = (
 )
 PF_WQ_WORKER = 0x20
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
 CGROUP = "/sys/fs/cgroup"
 CGROUP_FILES = ("cgroup.subtree_control", "cgroup.type", "cpu.max", "cpuset.cpus", "cpuset.cpus.exclusive")
 CGROUP_FILES += ("cpuset.cpus.partition", "cpuset.mems", "cpuset.cpu_exclusive", "cpuset.sched_load_balance")
@@ -83,6 +85,7 @@ def watched_tree() -> dict[str, str]:
         for path in glob.glob(pattern):
             if not os.path.isdir(path):
                 tree[path] = _text(path)
+    tree[f"clock of {_text(f'{CLOCK}/available_clocksource')}"] = _text(f"{CLOCK}/current_clocksource")
     for folder, _, files in os.walk(CGROUP):
         tree[folder + "/"] = "a cgroup"
         for name in CGROUP_FILES:
@@ -167,10 +170,12 @@ def _text(path: str) -> str:
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """One line for each difference; threads that began or ended in between are none."""
+    """One line for each difference; threads that began or ended in between are none, nor is a clock source of another
+    offer."""
     lines = []
     for path in sorted(before.keys() | after.keys()):
-        if before.get(path) == after.get(path) or (path.startswith("task ") and not (path in before and path in after)):
+        passing = path.startswith(("task ", "clock of ")) and not (path in before and path in after)
+        if before.get(path) == after.get(path) or passing:
             continue
         lines.append(f"{path}: {before.get(path, '(was not there)')!r} -> {after.get(path, '(is gone)')!r}")
     return lines

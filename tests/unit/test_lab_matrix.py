@@ -195,3 +195,17 @@ def test_only_the_guests_own_words_make_a_stall(told: str | None, expected: type
     if told is not None:
         (tmp_path / "console").write_text(told)
     assert type(qemu.late("waited 5 s", tmp_path)) is expected
+
+
+@pytest.mark.parametrize(
+    ("offer", "clock", "told"),
+    [
+        ("tsc hpet acpi_pm", "hpet", ["clock of tsc hpet acpi_pm: 'tsc' -> 'hpet'"]),
+        # The kernel found the TSC unstable: it took another clock source, and offers the TSC no longer.
+        ("hpet acpi_pm", "hpet", []),
+    ],
+)
+def test_a_clock_source_that_the_kernel_itself_gave_up_is_no_difference(
+    offer: str, clock: str, told: list[str]
+) -> None:
+    assert watched.differences({"clock of tsc hpet acpi_pm": "tsc"}, {f"clock of {offer}": clock}) == told
