@@ -248,8 +248,9 @@ enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 
 /* The accumulator's copy of each message, made before it stamps the arrival. FRESH: the memory for the copies was never
  * touched, so every first write to a page is a fault; this memory is given back before each block. FILE: the copies go into
- * a file that is only in memory and has its pages already, each by one system call (pwrite). */
-enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2, JW_KEEP_FILE = 3 };
+ * a file that is only in memory and has its pages already, each by one system call (pwrite). HUGE: as FRESH, but the kernel
+ * is asked for huge pages; jw_ring_huge_bytes says what it gave. */
+enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2, JW_KEEP_FILE = 3, JW_KEEP_HUGE = 4 };
 
 typedef struct {
     uint64_t slots;     /* a power of two */
@@ -264,6 +265,10 @@ typedef struct {
 } jw_ring_options;
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error);
+/* Return how many bytes of the memory for the copies are huge pages now, by the kernel's list of mappings (AnonHugePages of
+ * /proc/self/smaps); 0 for a ring without such memory; -1 where the kernel does not say. Only for a workload of jw_ring_new,
+ * between blocks. */
+int64_t jw_ring_huge_bytes(const jw_workload *ring);
 /* Return what reading the content of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 

@@ -2,12 +2,17 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
+/* A line of /proc/self/smaps; the rest of a longer one, which ends with a file's path, matches nothing. */
+enum { SMAPS_LINE = 256 };
+
 /* Half a huge page of memory, or more, gets whole ones; the rest of the last one is left over. */
 static size_t in_huge_pages(size_t bytes) {
-    return bytes >= JW_HUGE_PAGE / 2 && bytes <= SIZE_MAX / 2 ? (bytes + JW_HUGE_PAGE - 1) / JW_HUGE_PAGE * JW_HUGE_PAGE : 0;
+    return bytes >= JW_HUGE_PAGE / 2 && bytes <= SIZE_MAX / 2 ? jw_whole_huge_pages(bytes) : 0;
 }
 
 static void *map(size_t bytes, int flags) {
@@ -55,6 +60,34 @@ void jw_unmap(void *memory, size_t bytes) {
 int jw_give_back(void *memory, size_t bytes) {
     /* Locked pages cannot be given back (madvise(2), EINVAL). */
     return munlock(memory, bytes) == 0 && madvise(memory, bytes, MADV_DONTNEED) == 0 ? 0 : -errno;
+}
+
+void jw_ask_huge(void *memory, size_t bytes) {
+    /* A kernel without huge pages refuses (madvise(2), EINVAL). */
+    (void)madvise(memory, bytes, MADV_HUGEPAGE);
+}
+
+int64_t jw_huge_bytes(const void *memory, size_t bytes) {
+    FILE *mappings = fopen("/proc/self/smaps", "re");
+    if (mappings == NULL) {
+        return -1;
+    }
+    const uintptr_t begin = (uintptr_t)memory, end = begin + bytes;
+    int64_t found = 0;
+    bool told = false, within = false;
+    char line[SMAPS_LINE];
+    while (fgets(line, sizeof line, mappings) != NULL) {
+        uintptr_t from, to;
+        int64_t kib;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2) {
+            within = from < end && to > begin;
+        } else if (within && sscanf(line, "AnonHugePages: %" SCNd64, &kib) == 1) {
+            told = true;
+            found += kib * 1024;
+        }
+    }
+    (void)fclose(mappings);
+    return told ? found : -1;
 }
 
 int jw_lock_memory(int future) {

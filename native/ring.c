@@ -413,7 +413,12 @@ static void run_journaller(jw_workload *workload) {
 /* Between blocks only unrecorded messages are kept, elsewhere: no thread uses what is given back. */
 static int give_back(jw_workload *workload) {
     const jw_ring *ring = (const jw_ring *)workload;
-    return ring->options.keep == JW_KEEP_FRESH ? jw_give_back(ring->kept, ring->kept_bytes) : 0;
+    const int keep = ring->options.keep;
+    const int failed = keep == JW_KEEP_FRESH || keep == JW_KEEP_HUGE ? jw_give_back(ring->kept, ring->kept_bytes) : 0;
+    if (keep == JW_KEEP_HUGE) {
+        jw_ask_huge(ring->kept, ring->kept_bytes);
+    }
+    return failed;
 }
 
 static void close_file(jw_workload *workload) {
@@ -466,7 +471,7 @@ static bool sensible(const jw_ring_options *o) {
            power_of_two(o->record_count) &&
            (!o->journaller || (o->journal != NULL && power_of_two(o->journal_count))) &&
            (o->pacing == JW_PACING_SPIN || o->pacing == JW_PACING_SCHEDULE) && o->keep >= JW_KEEP_NONE &&
-           o->keep <= JW_KEEP_FILE;
+           o->keep <= JW_KEEP_HUGE;
 }
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error) {
@@ -485,7 +490,8 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
         failed = file < 0 ? file : 0;
         made->kept_file = file < 0 ? 0 : file;
     } else if (options->keep != JW_KEEP_NONE) {
-        made->kept_bytes = ((size_t)config->most + 1) * JW_RECORD_BYTES;
+        const size_t copies = ((size_t)config->most + 1) * JW_RECORD_BYTES;
+        made->kept_bytes = options->keep == JW_KEEP_HUGE ? jw_whole_huge_pages(copies) : copies;
         made->kept = jw_workload_map(&made->base, made->kept_bytes);
         made->kept_warm = jw_workload_map(&made->base, (size_t)WARM_ENTRIES * JW_RECORD_BYTES);
     }
@@ -494,4 +500,9 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
     }
     jw_workload_sample(&made->base, JW_READY, entries);
     return jw_workload_made(&made->base, failed, error);
+}
+
+int64_t jw_ring_huge_bytes(const jw_workload *workload) {
+    const jw_ring *ring = (const jw_ring *)workload;
+    return ring->kept == NULL ? 0 : jw_huge_bytes(ring->kept, ring->kept_bytes);
 }

@@ -112,6 +112,8 @@ class BlockDone:
     - ``buckets``: the number of ``spin``'s gaps, by length (``stats.stalls``).
     - ``sampled_ns``: the time in which ``spin`` sampled.
     - ``missed_wakeups``: the number of periods that were over before the thread of ``wakeup`` could sleep.
+    - ``first_writes_ns``: the times of ``ring``'s accumulator for the messages whose copies begin a new 2 MiB.
+    - ``huge_pages``: the number of huge pages that the copies are in, if huge pages were asked for.
     """
 
     index: int
@@ -142,6 +144,8 @@ class BlockDone:
     cpu_hz: int | None = None
     idle_entries: int | None = None
     idle_exit_us: int | None = None
+    first_writes_ns: tuple[int, ...] | None = None
+    huge_pages: int | None = None
 
 
 class RunRecorder(Protocol):

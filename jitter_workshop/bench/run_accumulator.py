@@ -175,6 +175,10 @@ class RunAccumulator:
         """Return the sum of the field ``counter`` over the blocks; None if any block has no value for it."""
         return _sum(getattr(block, counter) for block in self.raw)
 
+    def first_write_ns(self) -> int | None:
+        """Return the median time in ns of the accumulator for a message whose copy begins a new 2 MiB."""
+        return _median(ns for block in self.raw for ns in block.first_writes_ns or ())
+
     def core_hz(self) -> int | None:
         return _median(b.core_hz for b in self.blocks)
 

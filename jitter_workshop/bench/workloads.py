@@ -18,7 +18,15 @@ from jitter_workshop.bench.workload import Workload, most_messages
 from jitter_workshop.errors import HostError, MeasureError, UsageError, WorkshopError
 from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.spec import CHASE_BYTES, DUTY_PATTERNS_NS, STALL_DECADES_NS, Pause, RunSpec, WorkloadName
+from jitter_workshop.model.spec import (
+    CHASE_BYTES,
+    DUTY_PATTERNS_NS,
+    HUGE_PAGE_BYTES,
+    STALL_DECADES_NS,
+    Pause,
+    RunSpec,
+    WorkloadName,
+)
 
 LOOPBACK_DOWN = "this host's loopback device (lo) is not up"
 UNRECORDED = 1_000
@@ -29,8 +37,11 @@ _MOST_GAPS = 1 << 18
 _SMALL_GAP_NS = 1_000
 _LARGEST_TABLE = 1 << 20
 _RESOLVABLE = 8
-_KEEPS = {"ready": "JW_KEEP_READY", "fresh": "JW_KEEP_FRESH", "file": "JW_KEEP_FILE"}
+_KEEPS = {"ready": "JW_KEEP_READY", "fresh": "JW_KEEP_FRESH", "huge": "JW_KEEP_HUGE", "file": "JW_KEEP_FILE"}
 """Use of memory by the ring's accumulator → the native constant."""
+_IN_MEMORY = ("ready", "fresh", "huge")
+"""Uses of memory with which the copies go into memory of the accumulator's own."""
+_COPIES_OF_HUGE_PAGE = HUGE_PAGE_BYTES // lib.JW_RECORD_BYTES
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENOSYS)
 _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EHOSTUNREACH)
 
@@ -138,6 +149,9 @@ class Ring(Workload):
             )
         if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ended after {result.count} messages, before its time was over"
+        huge_pages = self._huge_pages() if spec.memory == "huge" else None
+        if spec.memory == "huge" and (short := huge_pages_note(huge_pages, int(result.count))):
+            notes["huge_pages"] = short
         measured = ring.ping_pong_ns >= 0
         if not measured:
             notes["ping_pong_ns"] = (
@@ -145,12 +159,31 @@ class Ring(Workload):
                 if self._ping_pong
                 else "this time is measured only if both threads are bound to different CPUs"
             )
+        in_memory = spec.memory in _IN_MEMORY
         return replace(
             found,
+            first_writes_ns=self._first_writes_ns(int(result.count)) if in_memory else None,
+            huge_pages=huge_pages,
             blocked_publishes=int(ring.blocked),
             ping_pong_ns=round(ring.ping_pong_ns, 3) if measured else None,
             notes=notes,
         )
+
+    def _huge_pages(self) -> int | None:
+        """Return the number of huge pages that the copies are in now; None if the kernel does not show it."""
+        found = int(lib.jw_ring_huge_bytes(self._native))
+        return None if found < 0 else found // HUGE_PAGE_BYTES
+
+    def _first_writes_ns(self, count: int) -> tuple[int, ...]:
+        """Return the time in ns that the accumulator took for each message whose copy begins a new 2 MiB of memory.
+
+        The time begins when the message is published, or when the message before it was read, whichever is later. It
+        ends when the message is read and its copy is written. ``count``: the number of the block's messages.
+        """
+        published = self._stamps(lib.JW_PRODUCER).times
+        read = self._stamps(lib.JW_ACCUMULATOR).times
+        begins = range(0, count + 1, _COPIES_OF_HUGE_PAGE)
+        return tuple(self._clock.ns(max(0, read[at] - max(published[at], read[at - 1] if at else 0))) for at in begins)
 
 
 class Spin(Workload):
@@ -303,6 +336,21 @@ def duty_note(duty: int, pause: Pause) -> str:
     return (
         f"the sampler sampled for {busy_ms:g} ms, then {rest}. The sampler sees no stalls during a pause. Rates are "
         "per second of sampled time"
+    )
+
+
+def huge_pages_note(got: int | None, count: int) -> str:
+    """Return the note for a block whose copies are not all in huge pages; "" if they are. ``got``: the number of huge
+    pages; None if it is not known. ``count``: the number of the block's messages."""
+    wanted = count // _COPIES_OF_HUGE_PAGE + 1
+    if got is None:
+        return "the kernel does not show which pages are huge (AnonHugePages in /proc/self/smaps)"
+    if got >= wanted:
+        return ""
+    return (
+        f"in a block only {got} of {wanted} pages were huge, and the other copies went into small pages. The host or a "
+        "parent process has switched huge pages off (/sys/kernel/mm/transparent_hugepage/enabled is never, or prctl "
+        "PR_SET_THP_DISABLE), or no piece of free memory is long enough"
     )
 
 

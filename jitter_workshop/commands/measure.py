@@ -99,8 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory",
         choices=("none", *MEMORY_OF),
         default="none",
-        help="ring keeps messages in ready or fresh memory, or writes them to a file in memory; spin loads from far or "
-        "near memory (default: none)",
+        help="ring keeps messages in ready or fresh memory or in new huge pages, or writes them to a file in memory; "
+        "spin loads from far or near memory (default: none)",
     )
     what.add_argument(
         "--lock",

@@ -15,21 +15,26 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty of ``spin`` below 100 % → (ns of sampling, ns of pause). The patterns are those of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
 """The way in which ``spin`` spends the time without sampling: asleep or busy."""
-MemoryUse = Literal["none", "ready", "fresh", "file", "far", "near"]
+MemoryUse = Literal["none", "ready", "fresh", "huge", "file", "far", "near"]
 """The use of memory by a measured thread, in addition to its work.
 
-- ``ready``, ``fresh`` and ``file``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was
-  touched before the run. In ``fresh`` memory each page's first write is a fault. With ``file`` the kernel writes each
-  copy, by one system call, to a file that is only in memory.
+- ``ready``, ``fresh``, ``huge`` and ``file``: the accumulator of ``ring`` keeps a copy of each message. ``ready``
+  memory was touched before the run. In ``fresh`` memory each page's first write is a fault. ``huge`` memory is fresh,
+  too, but the kernel is asked for huge pages. With ``file`` the kernel writes each copy, by one system call, to a file
+  that is only in memory.
 - ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (CHASE_BYTES).
 """
 MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "ready": "ring",
     "fresh": "ring",
+    "huge": "ring",
     "file": "ring",
     "far": "spin",
     "near": "spin",
 }
+HUGE_PAGE_BYTES = 2 << 20
+"""Bytes of a huge page of x86, and of arm64 with pages of 4 KiB (``JW_HUGE_PAGE`` in native/memory.h). Where huge pages
+have another size, ``ring`` gets none."""
 CHASE_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""

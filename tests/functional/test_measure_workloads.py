@@ -137,6 +137,20 @@ def test_untouched_memory_costs_the_accumulator_a_fault_a_page(capsys: pytest.Ca
 
 
 @TWO
+def test_a_huge_page_costs_one_fault_for_many_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    run = measured(capsys, "--memory", "huge", "--no-journaller")
+    assert run["memory"] == "huge"
+    if run["huge_pages"] != len(run["blocks"]):  # each block is shorter than a huge page
+        assert "pages were huge" in run["notes"]["huge_pages"]
+        pytest.skip("this host gave no huge pages")
+    faults = next(t["minor_faults"] for t in run["threads"] if t["name"] == "accumulator")
+    ready = measured(capsys, "--memory", "ready", "--no-journaller")
+    assert run["huge_pages"] <= faults < run["huge_pages"] * 3
+    assert run["first_write_ns"] > 3 * ready["first_write_ns"]
+    assert ready["notes"]["huge_pages"].startswith("only a run with --memory huge")
+
+
+@TWO
 def test_the_kernel_counts_a_system_call_for_each_message_that_it_writes(capsys: pytest.CaptureFixture[str]) -> None:
     def calls_a_message(memory: str) -> float | None:
         run = measured(capsys, "--memory", memory, "--no-journaller")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.bench.native import ffi, lib, new_clock
-from jitter_workshop.bench.workloads import Ring
+from jitter_workshop.bench.workloads import Ring, huge_pages_note
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.model.spec import MemoryUse, Placement, RunSpec
 
@@ -152,6 +152,21 @@ def test_threads_carry_their_names_for_ps_and_perf(free_ring: LiveRing) -> None:
         Path(f"/proc/self/task/{lib.jw_workload_tid(free_ring.ring, i)}/comm").read_text().strip() for i in range(3)
     ]
     assert names == ["producer", "accumulator", "journaller"]
+
+
+@pytest.mark.parametrize(
+    ("got", "count", "words"),
+    [
+        (1, 32_767, ""),
+        (1, 32_768, "only 1 of 2 pages were huge"),
+        (0, 10, "only 0 of 1 pages were huge"),
+        (None, 10, "the kernel does not show which pages are huge"),
+    ],
+)
+def test_pages_are_called_huge_only_if_they_were_read_as_such(got: int | None, count: int, words: str) -> None:
+    said = huge_pages_note(got, count)
+    assert words in said
+    assert bool(words) == bool(said)
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,7 @@ def state_of(pid: int) -> str:
 
 
 @needs_two_cpus
-@pytest.mark.parametrize("memory", ["none", "fresh", "file"])
+@pytest.mark.parametrize("memory", ["none", "fresh", "huge", "file"])
 def test_an_accumulator_in_a_process_of_its_own(spec: RunSpec, memory: Any) -> None:
     with launch.Child(launch.command(launch.WORKER)) as child:
         pid, told = divided(child, dataclasses.replace(spec, memory=memory))

@@ -76,6 +76,16 @@ def block(draw: st.DrawFn) -> BlockDone:
     )
 
 
+def test_the_first_writes_have_the_median_of_all_blocks() -> None:
+    _, blocks = madeup.make_run([[100], [100]], name="spin_gap")
+    gathered = RunAccumulator(SPEC)
+    for done, times, pages in zip(blocks, [(5, 190, 200), (180, 9_000)], [3, 2], strict=True):
+        gathered.add(dataclasses.replace(done, first_writes_ns=times, huge_pages=pages))
+    assert (gathered.first_write_ns(), gathered.sum_of("huge_pages")) == (190, 5)
+    gathered.add(blocks[0])
+    assert (gathered.first_write_ns(), gathered.sum_of("huge_pages")) == (190, None)
+
+
 def test_a_run_without_blocks_knows_no_buckets() -> None:
     assert (RunAccumulator(SPEC).buckets, RunAccumulator(SPEC).sampled_s) == (None, None)
 

@@ -44,7 +44,7 @@ def ask(**fields: Any) -> MeasureRequest:
         ),
         (ask(workload="spin", memory="fresh"), "--memory fresh is only for ring, not for spin"),
         (ask(memory="near"), "--memory near is only for spin, not for ring"),
-        (ask(memory="cold"), "there is no kind of memory 'cold'; use none, ready, fresh, file, far, near"),
+        (ask(memory="cold"), "there is no kind of memory 'cold'; use none, ready, fresh, huge, file, far, near"),
         (ask(workload="spin", pause="busy"), "--pause is only for spin with a duty below 100 %"),
         (
             ask(workload="wakeup", accumulator_cpu=1),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure_with_id, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, counts_alone, figure_with_id, ratio
 from tests import madeup
 
 
@@ -217,6 +217,12 @@ def test_the_exit_latency_is_the_mean_over_all_entries() -> None:
     assert figure_with_id("idle-exit").of(KnownRun(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
     assert figure_with_id("idle-exit").of(KnownRun(RUN)) is None
     assert figure_with_id("cpu-hz").of(KnownRun(dataclasses.replace(RUN, cpu_hz=8))) == 8
+
+
+def test_the_first_writes_have_a_time_and_not_a_count() -> None:
+    assert figure_with_id("first-write").of(KnownRun(dataclasses.replace(RUN, first_write_ns=190_000))) == 190_000
+    assert figure_with_id("first-write").of(KnownRun(RUN)) is None
+    assert not counts_alone(figure_with_id("first-write"))
 
 
 @pytest.mark.parametrize("name", ["work:", "work:a b", "work:é", "work:1x", "nothing", "", f"work:{'x' * 80}"])

@@ -43,6 +43,7 @@ CPU. The rest of the name changes from second to second."""
 _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "migrations": (("migration", None),),
     "faults": (("page_fault", None),),
+    "first-write": (("page_fault", None),),
     "ticks": (("timer", None), (TICK, None)),
     "net-rx": (("softirq", "NET_RX"),),
     "device-interrupts": (("irq", None),),

@@ -360,6 +360,8 @@ def _as_run(
         cpu_hz=gathered.cpu_hz(),
         idle_entries=gathered.sum_of("idle_entries"),
         idle_exit_us=gathered.sum_of("idle_exit_us"),
+        first_write_ns=gathered.first_write_ns(),
+        huge_pages=gathered.sum_of("huge_pages"),
         transit_from=READY if spec.workload == "ring" else None,
     )
     return with_notes(run, spec, result, host, activity.unnamed_percent, request.hunted)

@@ -113,6 +113,8 @@ _NULLS = {
     "pause": "only the workload 'spin' with a duty below 100 % has pauses",
     "counters": "a run has these counters only if --evidence was given but no trace could be made",
     "missed_wakeups": "only the workload 'wakeup' sleeps until a set time",
+    "first_write_ns": "only the workload 'ring' with --memory ready, fresh or huge copies messages into memory",
+    "huge_pages": "only a run with --memory huge asks for huge pages",
     "transit_from": "only the workload 'ring' has a transit",
     "interrupts": _UNSEEN,
     "softirqs": _UNSEEN,

@@ -64,6 +64,7 @@ _PACE = {"wakeup": "a wake-up", "ack": "a segment"}
 MEMORY_WORDS = {
     "ready": "keeps messages in ready memory",
     "fresh": "keeps messages in fresh memory",
+    "huge": "keeps messages in new huge pages",
     "file": "writes messages to a file in memory",
     "far": "loads from far memory",
     "near": "loads from near memory",
@@ -389,12 +390,20 @@ def _how(run: Run) -> list[str]:
     if run.duty != 100:
         what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
     if run.memory:
-        what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, WORD)}"))
+        what.append(_memory(run))
     if run.lock:
         what.append(LOCK_WORDS.get(run.lock, f"lock {clean(run.lock, WORD)}"))
     if run.noise:
         what.append(f"with {clean(run.noise, WORD)}")
     return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]
+
+
+def _memory(run: Run) -> str:
+    """Return words for a run's use of memory. The words call the pages huge only if the kernel gave huge pages."""
+    if run.memory == "huge" and run.huge_pages is not None:
+        given = many(run.huge_pages, "huge page") if run.huge_pages else "no huge page"
+        return f"keeps messages in fresh memory ({given})"
+    return MEMORY_WORDS.get(run.memory or "", f"memory {clean(run.memory or '', WORD)}")
 
 
 def _latencies(run: Run, width: int) -> list[Lines]:

@@ -51,6 +51,10 @@ static jw_workload *file_ring(const jw_workload_config *config, int *error) {
     return ring_keeping(config, JW_KEEP_FILE, error);
 }
 
+static jw_workload *huge_ring(const jw_workload_config *config, int *error) {
+    return ring_keeping(config, JW_KEEP_HUGE, error);
+}
+
 static void nap_ms(long ms) {
     const struct timespec pause = {.tv_nsec = ms * 1000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
@@ -247,6 +251,7 @@ int main(void) {
     blocks(plain_ring, JW_KEEP_NONE);
     blocks(fresh_ring, JW_KEEP_FRESH);
     blocks(file_ring, JW_KEEP_FILE);
+    blocks(huge_ring, JW_KEEP_HUGE);
     answers();
     on_its_own_cpu();
     stopped_in_a_block(plain_ring, JW_ACCUMULATOR);
