@@ -249,8 +249,10 @@ enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 /* The accumulator's copy of each message, made before it stamps the arrival. FRESH: the memory for the copies was never
  * touched, so every first write to a page is a fault; this memory is given back before each block. FILE: the copies go into
  * a file that is only in memory and has its pages already, each by one system call (pwrite). HUGE: as FRESH, but the kernel
- * is asked for huge pages; jw_ring_huge_bytes says what it gave. */
+ * is asked for huge pages, and a block goes on in the page in which the one before it has ended: a fault comes with every
+ * JW_COPIES_OF_HUGE_PAGE-th message, however short the blocks are. */
 enum { JW_KEEP_NONE = 0, JW_KEEP_READY = 1, JW_KEEP_FRESH = 2, JW_KEEP_FILE = 3, JW_KEEP_HUGE = 4 };
+enum { JW_COPIES_OF_HUGE_PAGE = 32768 };
 
 typedef struct {
     uint64_t slots;     /* a power of two */
@@ -265,10 +267,12 @@ typedef struct {
 } jw_ring_options;
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error);
-/* Return how many bytes of the memory for the copies are huge pages now, by the kernel's list of mappings (AnonHugePages of
- * /proc/self/smaps); 0 for a ring without such memory; -1 where the kernel does not say. Only for a workload of jw_ring_new,
- * between blocks. */
-int64_t jw_ring_huge_bytes(const jw_workload *ring);
+/* Only for a workload of jw_ring_new, between blocks. Return the entry whose copy was the last block's first to begin a new
+ * huge page; JW_COPIES_OF_HUGE_PAGE later comes the next one. */
+uint64_t jw_ring_first_new_page(const jw_workload *ring);
+/* Return how many huge pages the copies of the last block got, by the kernel's list of mappings (AnonHugePages of
+ * /proc/self/smaps); -1 where it does not say. */
+int64_t jw_ring_huge_pages(const jw_workload *ring);
 /* Return what reading the content of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 

@@ -67,7 +67,7 @@ void jw_ask_huge(void *memory, size_t bytes) {
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
 }
 
-int64_t jw_huge_bytes(const void *memory, size_t bytes) {
+int64_t jw_huge_pages(const void *memory, size_t bytes) {
     FILE *mappings = fopen("/proc/self/smaps", "re");
     if (mappings == NULL) {
         return -1;
@@ -87,7 +87,7 @@ int64_t jw_huge_bytes(const void *memory, size_t bytes) {
         }
     }
     (void)fclose(mappings);
-    return told ? found : -1;
+    return told ? found / (int64_t)JW_HUGE_PAGE : -1;
 }
 
 int jw_lock_memory(int future) {

@@ -22,7 +22,7 @@ void jw_unmap(void *memory, size_t bytes);
 int jw_give_back(void *memory, size_t bytes);
 /* Have the next faults of such memory give huge pages, where the kernel has them; where it has none, nothing changes. */
 void jw_ask_huge(void *memory, size_t bytes);
-/* Return how many bytes of such memory are huge pages now; -1 where /proc/self/smaps does not say. */
-int64_t jw_huge_bytes(const void *memory, size_t bytes);
+/* Return how many huge pages such memory has now; -1 where /proc/self/smaps does not say. */
+int64_t jw_huge_pages(const void *memory, size_t bytes);
 
 #endif

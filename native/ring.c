@@ -41,6 +41,7 @@ typedef struct {
     char apart[JW_APART - JW_RECORD_BYTES];
 } jw_slot;
 
+_Static_assert(JW_HUGE_PAGE / JW_RECORD_BYTES == JW_COPIES_OF_HUGE_PAGE, "copies begin where a huge page begins");
 _Static_assert(sizeof(jw_slot) == JW_APART, "a slot keeps its line apart");
 
 typedef struct {
@@ -55,8 +56,12 @@ typedef struct {
     jw_progress progress[JW_MOST_THREADS];
     jw_line line;
     jw_line clock_line; /* one of its own: the other side may still be leaving this one when pings begin */
-    uint64_t *kept; /* the accumulator's copies of a block's messages, by entry; NULL: none in memory */
+    void *kept; /* memory for the accumulator's copies of a block's messages; NULL: none in memory */
     size_t kept_bytes;
+    uint64_t *copies; /* these copies, by entry: behind the copies that a huge page has from the block before */
+    uint64_t before;  /* how many those are */
+    int64_t given;    /* the huge pages that hold them */
+    bool went_on;     /* there was a block before */
     uint64_t *kept_warm; /* the same for unrecorded messages: always ready */
     int kept_file; /* the file in which the copies go instead, by system calls; 0: there is none */
 } jw_ring;
@@ -314,7 +319,7 @@ static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
 /* The place of the copy of an entry's message. */
 JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint64_t entry) {
     const uint64_t most = ring->base.config.most;
-    return entry <= most ? ring->kept + entry * WORDS : ring->kept_warm + (entry - most - 1) * WORDS;
+    return entry <= most ? ring->copies + entry * WORDS : ring->kept_warm + (entry - most - 1) * WORDS;
 }
 
 /* Have the kernel write the copy of an entry's message: one system call. Return 0 or -errno. */
@@ -410,13 +415,24 @@ static void run_journaller(jw_workload *workload) {
     JW_PER_CLOCK(workload->config.clock.source, source, consume((jw_ring *)workload, source, JW_JOURNALLER, JW_KEEP_NONE))
 }
 
+/* Go on in the huge page in which the block before has ended: its part of the page is touched here, by another thread. */
+static void go_on(jw_ring *ring) {
+    const uint64_t more = ring->went_on ? ring->base.result.count + 1 : 0;
+    ring->before = (ring->before + more) % JW_COPIES_OF_HUGE_PAGE;
+    ring->went_on = true;
+    jw_ask_huge(ring->kept, ring->kept_bytes);
+    memset(ring->kept, 0, ring->before * JW_RECORD_BYTES);
+    ring->copies = (uint64_t *)ring->kept + ring->before * WORDS;
+    ring->given = jw_huge_pages(ring->kept, ring->kept_bytes);
+}
+
 /* Between blocks only unrecorded messages are kept, elsewhere: no thread uses what is given back. */
 static int give_back(jw_workload *workload) {
-    const jw_ring *ring = (const jw_ring *)workload;
+    jw_ring *ring = (jw_ring *)workload;
     const int keep = ring->options.keep;
     const int failed = keep == JW_KEEP_FRESH || keep == JW_KEEP_HUGE ? jw_give_back(ring->kept, ring->kept_bytes) : 0;
-    if (keep == JW_KEEP_HUGE) {
-        jw_ask_huge(ring->kept, ring->kept_bytes);
+    if (keep == JW_KEEP_HUGE && failed == 0) {
+        go_on(ring);
     }
     return failed;
 }
@@ -490,9 +506,9 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
         failed = file < 0 ? file : 0;
         made->kept_file = file < 0 ? 0 : file;
     } else if (options->keep != JW_KEEP_NONE) {
-        const size_t copies = ((size_t)config->most + 1) * JW_RECORD_BYTES;
-        made->kept_bytes = options->keep == JW_KEEP_HUGE ? jw_whole_huge_pages(copies) : copies;
-        made->kept = jw_workload_map(&made->base, made->kept_bytes);
+        const size_t bytes = ((size_t)config->most + 1) * JW_RECORD_BYTES;
+        made->kept_bytes = options->keep == JW_KEEP_HUGE ? jw_whole_huge_pages(bytes + JW_HUGE_PAGE) : bytes;
+        made->kept = made->copies = jw_workload_map(&made->base, made->kept_bytes);
         made->kept_warm = jw_workload_map(&made->base, (size_t)WARM_ENTRIES * JW_RECORD_BYTES);
     }
     for (int thread = 0; thread < threads; thread++) {
@@ -502,7 +518,13 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
     return jw_workload_made(&made->base, failed, error);
 }
 
-int64_t jw_ring_huge_bytes(const jw_workload *workload) {
+uint64_t jw_ring_first_new_page(const jw_workload *workload) {
     const jw_ring *ring = (const jw_ring *)workload;
-    return ring->kept == NULL ? 0 : jw_huge_bytes(ring->kept, ring->kept_bytes);
+    return (JW_COPIES_OF_HUGE_PAGE - ring->before) % JW_COPIES_OF_HUGE_PAGE;
+}
+
+int64_t jw_ring_huge_pages(const jw_workload *workload) {
+    const jw_ring *ring = (const jw_ring *)workload;
+    const int64_t now = ring->kept == NULL ? 0 : jw_huge_pages(ring->kept, ring->kept_bytes);
+    return now < 0 || ring->given < 0 ? -1 : now - ring->given;
 }

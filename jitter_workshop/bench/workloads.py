@@ -21,7 +21,6 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import (
     CHASE_BYTES,
     DUTY_PATTERNS_NS,
-    HUGE_PAGE_BYTES,
     STALL_DECADES_NS,
     Pause,
     RunSpec,
@@ -41,7 +40,6 @@ _KEEPS = {"ready": "JW_KEEP_READY", "fresh": "JW_KEEP_FRESH", "huge": "JW_KEEP_H
 """Use of memory by the ring's accumulator → the native constant."""
 _IN_MEMORY = ("ready", "fresh", "huge")
 """Uses of memory with which the copies go into memory of the accumulator's own."""
-_COPIES_OF_HUGE_PAGE = HUGE_PAGE_BYTES // lib.JW_RECORD_BYTES
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENOSYS)
 _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EHOSTUNREACH)
 
@@ -149,8 +147,9 @@ class Ring(Workload):
             )
         if spec.messages is None and result.count == most_messages(spec):
             notes["blocks"] = f"a block ended after {result.count} messages, before its time was over"
+        begins = self._new_pages(int(result.count))
         huge_pages = self._huge_pages() if spec.memory == "huge" else None
-        if spec.memory == "huge" and (short := huge_pages_note(huge_pages, int(result.count))):
+        if spec.memory == "huge" and (short := huge_pages_note(huge_pages, len(begins))):
             notes["huge_pages"] = short
         measured = ring.ping_pong_ns >= 0
         if not measured:
@@ -159,10 +158,9 @@ class Ring(Workload):
                 if self._ping_pong
                 else "this time is measured only if both threads are bound to different CPUs"
             )
-        in_memory = spec.memory in _IN_MEMORY
         return replace(
             found,
-            first_writes_ns=self._first_writes_ns(int(result.count)) if in_memory else None,
+            first_writes_ns=self._times_ns(begins) if spec.memory in _IN_MEMORY else None,
             huge_pages=huge_pages,
             blocked_publishes=int(ring.blocked),
             ping_pong_ns=round(ring.ping_pong_ns, 3) if measured else None,
@@ -170,20 +168,24 @@ class Ring(Workload):
         )
 
     def _huge_pages(self) -> int | None:
-        """Return the number of huge pages that the copies are in now; None if the kernel does not show it."""
-        found = int(lib.jw_ring_huge_bytes(self._native))
-        return None if found < 0 else found // HUGE_PAGE_BYTES
+        """Return how many huge pages the copies of the last block got; None if the kernel does not show it."""
+        found = int(lib.jw_ring_huge_pages(self._native))
+        return None if found < 0 else found
 
-    def _first_writes_ns(self, count: int) -> tuple[int, ...]:
-        """Return the time in ns that the accumulator took for each message whose copy begins a new 2 MiB of memory.
+    def _new_pages(self, count: int) -> range:
+        """Return the entries whose copies begin a new 2 MiB of memory. ``count``: the messages of the block."""
+        first = int(lib.jw_ring_first_new_page(self._native))
+        return range(first, count + 1, lib.JW_COPIES_OF_HUGE_PAGE)
+
+    def _times_ns(self, entries: range) -> tuple[int, ...]:
+        """Return the time in ns that the accumulator took for the message of each entry.
 
         The time begins when the message is published, or when the message before it was read, whichever is later. It
-        ends when the message is read and its copy is written. ``count``: the number of the block's messages.
+        ends when the message is read and its copy is written.
         """
         published = self._stamps(lib.JW_PRODUCER).times
         read = self._stamps(lib.JW_ACCUMULATOR).times
-        begins = range(0, count + 1, _COPIES_OF_HUGE_PAGE)
-        return tuple(self._clock.ns(max(0, read[at] - max(published[at], read[at - 1] if at else 0))) for at in begins)
+        return tuple(self._clock.ns(max(0, read[at] - max(published[at], read[at - 1] if at else 0))) for at in entries)
 
 
 class Spin(Workload):
@@ -339,10 +341,9 @@ def duty_note(duty: int, pause: Pause) -> str:
     )
 
 
-def huge_pages_note(got: int | None, count: int) -> str:
+def huge_pages_note(got: int | None, wanted: int) -> str:
     """Return the note for a block whose copies are not all in huge pages; "" if they are. ``got``: the number of huge
-    pages; None if it is not known. ``count``: the number of the block's messages."""
-    wanted = count // _COPIES_OF_HUGE_PAGE + 1
+    pages that the block got; None if it is not known. ``wanted``: the number of pieces of 2 MiB that it began."""
     if got is None:
         return "the kernel does not show which pages are huge (AnonHugePages in /proc/self/smaps)"
     if got >= wanted:

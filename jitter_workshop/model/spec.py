@@ -32,9 +32,6 @@ MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "far": "spin",
     "near": "spin",
 }
-HUGE_PAGE_BYTES = 2 << 20
-"""Bytes of a huge page of x86, and of arm64 with pages of 4 KiB (``JW_HUGE_PAGE`` in native/memory.h). Where huge pages
-have another size, ``ring`` gets none."""
 CHASE_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""
