@@ -13,6 +13,7 @@ from jitter_workshop.model.effect import Effects, KnownReason, Relation
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.verdict import VerdictWord
 
 StepState = Literal["done", "seen", "now", "open", "left_out"]
 """The states of a step. ``seen``: the learner read the step on a recording, where nothing is measured or written."""
@@ -46,6 +47,34 @@ CHANCE_WORDS: dict[Chance, str] = {
     "not_here": "cannot run",
 }
 """The words for a ``Chance``, which say what the chapter does on this host."""
+
+OwnLatency = Literal[
+    "better", "worse", "perhaps better", "perhaps worse", "no clear change", "runs differ", "not comparable"
+]
+"""The words for what a learner's two runs of a chapter show of the latency.
+
+- ``better``, ``worse``: it changed by more than chance explains.
+- ``perhaps better``, ``perhaps worse``: it changed, but for another reason than the change, perhaps.
+- ``no clear change``: no figure of latency or stalls changed clearly.
+- ``runs differ``: it changed, and neither run is better: they are two kinds of run.
+- ``not comparable``: the latencies of the two runs cannot be compared.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnResult:
+    """Hold the result of the learner's own two runs of a chapter, as the step ``compare`` tells it.
+
+    - ``latency``: what the runs show of the latency.
+    - ``figure``: True if the chapter's own figure moved as the lesson says, and is not ``latency`` itself. False if it
+      did not move so. None if the chapter has no such figure, or if the runs do not show it.
+    - ``proof``: the verdict of the chapter's newest proof, if it has enough rounds, else None. A proof is better
+      evidence than two runs.
+    """
+
+    latency: OwnLatency
+    figure: bool | None = None
+    proof: VerdictWord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +128,7 @@ class PathEntry:
     - ``restored``: True if the chapter's settings were in effect in the second run, and have been restored since. A
       placement ends with its run.
     - ``places``: True if the chapter's setting is a placement.
+    - ``result``: the result of the learner's own two runs; None before them, and in a chapter without a change.
     - ``only_read``: True if the chapter is done, but the learner has only read it: it is taught on a recording, and
       there is no run of it to show.
     """
@@ -127,6 +157,7 @@ class PathEntry:
     guessed: bool = False
     only_read: bool = False
     places: bool = False
+    result: OwnResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID, LABEL, REASON, clean, cleaned_sentence
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.course.path import CHANCE_HEADING, CHANCES, PATH_HEADINGS, progress_signs
+from jitter_workshop.presenter.course.path import PATH_HEADINGS, kind_heading, kind_or_result, progress_signs
 from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, describe_noise
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -43,7 +43,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judge
     lines: Lines = []
     for group in in_groups(path):
         here = group.state == "here"
-        columns = f"  setting  curve{'  guess' if judged else ''}  {CHANCE_HEADING}" if here else ""
+        columns = f"  setting  curve{'  guess' if judged else ''}  {kind_heading(path)}" if here else ""
         narrow = wide + 6 + len(columns) > width
         lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{'' if narrow else columns}", width))
         if group.reason:
@@ -54,7 +54,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judge
             below = ""
             if here:
                 setting, curve, guess = progress_signs(e)
-                told = CHANCES[e.chance][0]
+                told = kind_or_result(e)[0]
                 below = f"setting {setting} curve {curve}{f' guess {guess}' if judged else ''} {told}" if narrow else ""
                 state = "" if narrow else f"  {setting:^7}  {curve:^5}{f'  {guess:^5}' if judged else ''}  {told}"
             else:

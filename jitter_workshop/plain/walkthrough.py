@@ -31,6 +31,7 @@ from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.presenter.course.action_meanings import SUMMARY_TITLE
+from jitter_workshop.presenter.course.own_results import OwnResults
 from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, session_told
 from jitter_workshop.presenter.host import host_load as load_words
 from jitter_workshop.presenter.host.by_hand import still_made
@@ -69,6 +70,7 @@ class PlainWalk:
         width: int | None = None,
     ) -> None:
         self._workshop = workshop
+        self._results = OwnResults(workshop)
         self._talk = Talk(read, write, width)
         self._summed_up = False
         # Only who reads along can act on it; what is piped in is not held up by a look.
@@ -134,7 +136,7 @@ class PlainWalk:
         while True:
             talk.notices(workshop.context.notices)
             talk.say(*self._load())
-            path = workshop.path()
+            path = self._results.path()
             following = workshop.next_chapter()
             talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
             commands = settings.tell_changes(workshop, talk)

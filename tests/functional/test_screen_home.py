@@ -17,21 +17,26 @@ from textual.css import stylesheet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.commands.workshop import load_before_fork
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
+from jitter_workshop.model.course import SLOTS
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.run import ForeignLoad
+from jitter_workshop.model.host_load import HostLoad
+from jitter_workshop.model.run import ForeignLoad, SilentObserver
 from jitter_workshop.presenter.course.path import (
     HALF_DOT,
     ONLY_READ,
     PATH_HEADINGS,
     WHAT_THIS_IS,
+    kind_or_result,
     row_told,
     session_told,
 )
+from jitter_workshop.presenter.runs.own_result import result_in_short
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import theme
@@ -683,3 +688,47 @@ async def test_the_signs_of_all_rows_are_explained_once_a_chapter_is_begun(size:
         legend = app.screen.query_one("#about", Sheet).plain().splitlines()[-1]
         # One line, and no sign that no row has.
         assert legend.strip() == "◐ begun, · not yet, – none"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_measured_chapter_has_the_learners_own_result_in_the_place_of_the_forecast(
+    size: tuple[int, int],
+) -> None:
+    workshop = open_workshop()
+    walk = workshop.walk("pinning")
+    async with opened(workshop, size) as (app, _):
+        assert "kind here" in text_of(app)
+        assert re.search(r"Pinning .* has effect", text_of(app))
+    for slot in SLOTS:
+        walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+    view, both = walk.comparison.view(), walk.runs.before_and_after()
+    assert view is not None
+    assert both is not None
+    own = result_in_short(view, both)
+    async with opened(workshop, size) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        while (entry := path.entry) is not None and entry.chapter_id != "pinning":
+            await pilot.press("down")
+        await settled(pilot)
+        assert entry is not None
+        assert entry.result == own
+        told = kind_or_result(entry)[0]
+        assert "kind or result" in text_of(app)
+        assert any(" Pinning " in line and f" {told} " in line for line in text_of(app).splitlines())
+        assert f"{told}: by your two runs" in " ".join(text_of(app).split())
+
+
+async def test_a_load_message_leaves_room_for_the_explanation_of_a_forecast() -> None:
+    load = HostLoad(
+        4.9, 2, 47.0, 0.3, tuple(ForeignLoad(n, f"a-long-name-of-a-task-{n}", 0, 87.2) for n in range(3)), True
+    )
+    async with opened(open_workshop(course=builtin_course(), loads=(load,)), (80, 24)) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        while path.entry is not None and path.entry.chance != "counts":
+            await pilot.press("down")
+        await settled(pilot)
+        told = " ".join(text_of(app).split())
+        assert "Load 4.9" in told
+        assert "is counted: the forecast" in told
+        assert path.entry is not None
+        assert path.entry.summary in told

@@ -14,9 +14,9 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import order_chapters
 from jitter_workshop.flow.chapters.recorded import recorded_runs
-from jitter_workshop.model.walk import Fact, PathEntry
+from jitter_workshop.model.walk import Fact, OwnResult, PathEntry
 from jitter_workshop.plain import views
-from jitter_workshop.presenter.course.path import PATH_HEADINGS, row_told, subject_told
+from jitter_workshop.presenter.course.path import PATH_HEADINGS, kind_heading, kind_or_result, row_told, subject_told
 from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.presenter.host.status import fact_lines as facts_view
 from jitter_workshop.presenter.runs.curves import percentile_table
@@ -162,14 +162,38 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
-    assert subject_told(entry(summary="Look.", chance="moves")) == "has effect · 3 min · Look."
-    counted = "is counted: a count falls, but no latency · 3 min · Look."
+    forecast = "has effect: a forecast, from the lesson's trials and this host's facts"
+    assert subject_told(entry(summary="Look.", chance="moves")) == f"{forecast} · 3 min · Look."
+    counted = "is counted: the forecast is a lower count, but no lower latency · 3 min · Look."
     assert subject_told(entry(summary="Look.", chance="counts")) == counted
     assert subject_told(entry(summary="Look.", chance="reads")) == "explains · 3 min · Look."
     held = entry(summary="Look.", chance="held", held="99 % came from one")
     assert subject_told(held) == "cannot act: 99 % came from one · 3 min · Look."
     assert subject_told(entry(summary="Look.", here=False)) == "3 min · Look."
-    assert subject_told(entry(summary="Look.", chance="moves"), minutes=False) == "has effect · Look."
+    assert subject_told(entry(summary="Look.", chance="moves"), minutes=False) == f"{forecast} · Look."
+
+
+@pytest.mark.parametrize(
+    ("own", "word", "means"),
+    [
+        (OwnResult("better"), "better", "by your two runs"),
+        (OwnResult("perhaps worse", True), "perhaps worse", "by your two runs; the count moved as the lesson says"),
+        (OwnResult("no clear change", True), "count moved", "by your two runs; latency has no clear change"),
+        (OwnResult("not comparable", True), "count moved", "by your two runs; their latency is not comparable"),
+        (OwnResult("no clear change"), "no clear change", "by your two runs"),
+        (
+            OwnResult("no clear change", False),
+            "no clear change",
+            "by your two runs; the count did not move as the lesson says",
+        ),
+        (OwnResult("worse", True, "lower"), "proof: lower", "by your proof, better evidence than two runs"),
+    ],
+)
+def test_after_two_runs_a_row_tells_the_learners_own_result(own: OwnResult, word: str, means: str) -> None:
+    one = entry(summary="Look.", chance="moves", result=own)
+    assert kind_or_result(one)[0] == word
+    assert subject_told(one, minutes=False) == f"{word}: {means} · Look."
+    assert (kind_heading([entry()]), kind_heading([entry(), one])) == ("kind here", "kind or result")
 
 
 def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:

@@ -15,7 +15,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import ID, LABEL, SHORT, WORD, clean, many
-from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
+from jitter_workshop.model.verdict import VerdictWord
+from jitter_workshop.model.walk import CHANCE_WORDS, Chance, OwnLatency, OwnResult, PathEntry
 from jitter_workshop.presenter.text.lines import Lines, labelled, small_title
 from jitter_workshop.presenter.text.styled import Text
 
@@ -27,15 +28,33 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-CHANCE_HEADING = "kind here"
-"""The title of the column that says what kind of chapter it is on this host."""
+_KIND, _KIND_OR_RESULT = "kind here", "kind or result"
+_BETWEEN_RUNS: dict[OwnLatency, str] = {
+    "better": "good",
+    "worse": "bad",
+}
+"""Result of the learner's two runs → its style, if it is not plain."""
+_PROVEN: dict[VerdictWord, tuple[str, str]] = {
+    "lower": ("proof: lower", "good"),
+    "higher": ("proof: higher", "bad"),
+    "no_change": ("proof: no change", "text"),
+    "cannot_tell": ("proof: cannot tell", "text"),
+}
+"""Verdict of a chapter's proof → its words and their style."""
+_COUNT_MOVED = "count moved"
+_UNCLEAR: dict[OwnLatency, str] = {
+    "no clear change": "latency has no clear change",
+    "not comparable": "their latency is not comparable",
+}
+"""Result without a verdict on latency → the words that explain it beside a count that moved."""
 
 RESTORED = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and was restored or ended afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
+    "moves": "a forecast, from the lesson's trials and this host's facts",
     "measures": "it changes nothing",
-    "counts": "a count falls, but no latency",
+    "counts": "the forecast is a lower count, but no lower latency",
     "good": "nothing is left to change",
     "rights": "its change needs root's rights",
 }
@@ -66,8 +85,6 @@ _OF_RUN = "set for its run only (↩)"
 _GUESS_OPEN = "guess not judged yet (·)"
 
 _LOUD: dict[Chance, str] = {"moves": "text", "counts": "text", "measures": "text", "reads": "text"}
-CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
-"""Chance of a chapter on this host → its words and their style."""
 
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
@@ -85,10 +102,39 @@ _HOST_COLUMN = 34
 
 
 def path_words(path: Sequence[PathEntry]) -> str:
-    """Return the phrases that say what the chapters can show on this host, each once. The glossary searches this text
-    for its terms.
+    """Return the phrases that say what the chapters can show on this host, or have shown, each once. The glossary
+    searches this text for its terms.
     """
-    return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
+    return " · ".join(dict.fromkeys(kind_or_result(entry)[0] for entry in path if entry.here))
+
+
+def kind_heading(path: Sequence[PathEntry]) -> str:
+    """Return the title of the column with the words of :func:`kind_or_result`."""
+    return _KIND_OR_RESULT if any(entry.result is not None for entry in path) else _KIND
+
+
+def kind_or_result(entry: PathEntry) -> tuple[str, str]:
+    """Return the words for what a chapter can show on this host, and their style. After the chapter's two runs, return
+    the learner's own result instead; after a proof, the proof's verdict."""
+    own = entry.result
+    if own is None:
+        return CHANCE_WORDS[entry.chance], _LOUD.get(entry.chance, "dim")
+    if own.proof is not None:
+        return _PROVEN[own.proof]
+    if own.figure and own.latency in _UNCLEAR:
+        return _COUNT_MOVED, "text"
+    return own.latency, _BETWEEN_RUNS.get(own.latency, "text")
+
+
+def _result_means(own: OwnResult) -> str:
+    """Return the words that explain the learner's own result of a chapter."""
+    if own.proof is not None:
+        return "by your proof, better evidence than two runs"
+    if own.figure is None:
+        return "by your two runs"
+    if own.figure:
+        return f"by your two runs; {_UNCLEAR.get(own.latency, 'the count moved as the lesson says')}"
+    return "by your two runs; the count did not move as the lesson says"
 
 
 def is_new(path: Sequence[PathEntry]) -> bool:
@@ -138,10 +184,13 @@ def row_told(entry: PathEntry) -> str:
 
 
 def subject_told(entry: PathEntry, *, minutes: bool = True) -> str:
-    """Return a line about the chapter under the cursor. The line says what the chapter can show on this host, how many
-    minutes it takes, and what it is about. ``minutes``: False to leave out the minutes, which a row of the path has."""
-    means = entry.held or _CHANCE_MEANS.get(entry.chance)
-    word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
+    """Return a line about the chapter under the cursor. The line says what the chapter can show on this host, or what
+    it has shown, how many minutes it takes, and what it is about. ``minutes``: False to leave out the minutes, which a
+    row of the path has."""
+    own = entry.result
+    means = _result_means(own) if own is not None else entry.held or _CHANCE_MEANS.get(entry.chance)
+    word = kind_or_result(entry)[0]
+    word = f"{word}: {means}" if means else word
     first = [word] if entry.here else [ONLY_READ] if entry.only_read else []
     return " · ".join([*first, *([f"{entry.minutes} min"] if minutes else []), entry.summary])
 

@@ -323,7 +323,7 @@ def _of_figure(found: Effects, runs: Sequence[KnownRun], reason: KnownReason | N
     """Return a sentence on the chapter's figure. Return None if the chapter has none, or if :func:`_of_latency` tells
     it. ``reason``: why the latency of the two runs cannot be compared; None if it can. Return None, too, if this reason
     may explain the figure."""
-    if reason is not None and _explained_by(reason, found.shown or found.missed):
+    if reason is not None and explained_by(reason, found.shown or found.missed):
         return None
     if (shown := found.shown) is not None:
         loud = loudest(found, runs) is shown
@@ -333,7 +333,7 @@ def _of_figure(found: Effects, runs: Sequence[KnownRun], reason: KnownReason | N
     return None
 
 
-def _explained_by(reason: KnownReason, one: Effect | None) -> bool:
+def explained_by(reason: KnownReason, one: Effect | None) -> bool:
     """Return True if another task that took much more in one run may be why a chapter's figure is larger in this run.
     The figure is one of latency or of stalls, or a number of preemptions. ``one``: the effect on it; None for none."""
     if one is None or one.factor < ALIKE:

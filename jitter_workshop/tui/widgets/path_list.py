@@ -14,10 +14,10 @@ from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import ID, REASON, SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.course.path import (
-    CHANCE_HEADING,
-    CHANCES,
     PATH_HEADINGS,
     is_new,
+    kind_heading,
+    kind_or_result,
     path_words,
     progress_signs,
     state_sign,
@@ -25,11 +25,12 @@ from jitter_workshop.presenter.course.path import (
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
+_GUESS = "guess"
+_COLUMNS = (("setting", 8), ("curve", 6), (_GUESS, 6))
 HEAD_ROWS = 1
 """The number of lines of the path's head (#path-head in workshop.tcss)."""
 _GAP = 3
-"""The spaces before the column on the chapters' changes, if there is room."""
+"""The spaces before the column on the chapters' kinds and results, if there is room."""
 _NARROW = 66
 """Below this width, a chapter's minutes are shown only for the chapter under the cursor, in the line below the path."""
 
@@ -157,7 +158,7 @@ class PathList(Sheet):
 
     def _title(self, title: str, width: int, *, heads: bool = False, chance: bool = False) -> Text:
         """Return a line with a heading. ``heads``: True for the line that also has the titles of the columns.
-        ``chance``: True if this line also has the title of the column on the chapters' changes."""
+        ``chance``: True if this line also has the title of the column on the chapters' kinds and results."""
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), ellipsis=True)
         if heads:
@@ -165,7 +166,7 @@ class PathList(Sheet):
             start = self._chances_start(width)
             if chance and line.cell_len + 2 <= start:
                 line.append(" " * (start - line.cell_len))
-                line.append(CHANCE_HEADING, "dim")
+                line.append(kind_heading(self._entries), "dim")
             line.append(" " * max(width - line.cell_len - len(names), 1))
             line.append(names, "dim")
         return line
@@ -195,11 +196,13 @@ class PathList(Sheet):
             # A long title is cut, never the minutes behind it.
             line.truncate(max(start - 1 - len(aside), 1), ellipsis=True)
             line.append(f"{aside:<{max(start - line.cell_len, 0)}}")
-            line.append(*CHANCES[entry.chance])
+            line.append(*kind_or_result(entry))
         line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
-        for sign, (_, wide) in zip(shown, columns, strict=False):
-            colour = {"✓": "good", "✗": "bad"}.get(sign, "dim")
+        for sign, (name, wide) in zip(shown, columns, strict=False):
+            # A setting or a curve that was made is no success yet: only a guess is judged.
+            judged = {"✓": "good", "✗": "bad"} if name == _GUESS else {"✓": "text"}
+            colour = judged.get(sign, "dim")
             line.append(f"{sign:^{wide}}", colour)
         if under:
             line.stylize("under")
@@ -215,11 +218,11 @@ class PathList(Sheet):
 
     @property
     def _chance_width(self) -> int:
-        """Return the width of the column on the chapters' changes."""
-        return max(len(words) for words in (CHANCE_HEADING, *(CHANCES[one.chance][0] for one in self._entries)))
+        """Return the width of the column on the chapters' kinds and results."""
+        return max(map(len, (kind_heading(self._entries), *(kind_or_result(one)[0] for one in self._entries))))
 
     def _chances_start(self, width: int) -> int:
-        """Return the position in a row at which the column on the chapters' changes begins."""
+        """Return the position in a row at which the column on the chapters' kinds and results begins."""
         aside = 2 + self._asides(self._whole(width)) if width >= _NARROW else 0
         return max(min(self._titles + 2 + aside + _GAP, self._room(width) - 1 - self._chance_width), 1)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from textual import events, on
@@ -18,7 +18,8 @@ from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run, apart_from_proofs
 from jitter_workshop.model.text import ID, REASON, SENTENCE, WORD, clean, many, shortened
-from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.model.walk import PathEntry, RunCurve
+from jitter_workshop.presenter.course.own_results import OwnResults
 from jitter_workshop.presenter.course.path import (
     WHAT_THIS_IS,
     host_column,
@@ -54,10 +55,12 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 RECORDED_HOST = "This is a recorded host, so nothing can be measured."
 T = TypeVar("T")
 
-ABOUT_ROWS = {False: 3, True: 5}
+ABOUT_ROWS = {False: 4, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
-_ABOUT_HEIGHT = 4
+_ABOUT_HEIGHT = 5
 """The height of that text on a narrow screen, with a blank row above it (#about in workshop.tcss)."""
+_LEAST_ABOUT = 3
+"""The rows that the text on a chapter has at least, whatever is said on the host's changes and load."""
 _BETWEEN_FACTS = " · "
 _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
@@ -99,6 +102,14 @@ class HomeScreen(HostChangeScreen, scope="home"):
     """The chapter that was the newest when the path was last drawn."""
     _done: frozenset[str] = frozenset()
     """The chapters that were done when the path was last drawn."""
+
+    @cached_property
+    def _results(self) -> OwnResults:
+        return OwnResults(self.workshop)
+
+    def _path(self) -> tuple[PathEntry, ...]:
+        """Return the chapters with the learner's own results."""
+        return self._results.path()
 
     def body(self) -> ComposeResult:
         yield Sheet(self._what_this_is, id="what")
@@ -156,7 +167,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self._show_path()
         self.show_title()
-        self.sheet("#what").set_class(not is_new(self.workshop.path()), "-empty")
+        self.sheet("#what").set_class(not is_new(self._path()), "-empty")
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
         self.sheet("#about").styles.height = None if self.wide else _ABOUT_HEIGHT - self._taken
         self.sheet("#notices").set_class(not self.frame.notices, "-empty")
@@ -178,7 +189,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _show_path(self) -> None:
         """Draw the path. The cursor stays on its chapter, or moves to the chapter from which the learner comes; from a
         chapter that was just finished, it moves to the next one."""
-        path, newest, shown = self.workshop.path(), self.workshop.newest_chapter(), self.query_one(PathList)
+        path, newest, shown = self._path(), self.workshop.newest_chapter(), self.query_one(PathList)
         under = shown.entry.chapter_id if shown.entry is not None and newest == self._came_from else newest
         entry = next((one for one in path if one.chapter_id == under), None)
         if entry is None or (entry.done and entry.chapter_id not in self._done):
@@ -215,7 +226,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _taken(self) -> int:
         """Return how many rows of the text on a chapter the lines on the host's changes take on a narrow screen."""
         said = len(list(self._standing(self.size.width - 2)))
-        return 0 if self.wide else min(said, _ABOUT_HEIGHT - 1)
+        return 0 if self.wide else min(said, ABOUT_ROWS[False] - _LEAST_ABOUT)
 
     def _about(self, width: int) -> Iterable[Text]:
         """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
@@ -230,13 +241,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
         seen = self.query_one(PathList).tells_minutes(width)
         said = subject_told(entry, minutes=not seen) if told else reason_told(entry)
         # Before a chapter is begun the rows have no signs.
-        rows, new = ABOUT_ROWS[self.wide] - self._taken, is_new(self.workshop.path())
-        if rows < 1:
-            return ()
-        signs, row = signs_told(self.workshop.path()), "" if new else row_told(entry)
+        rows, new = ABOUT_ROWS[self.wide] - self._taken, is_new(self._path())
+        signs, row = signs_told(self._path()), "" if new else row_told(entry)
         # The row itself shows the minutes and the signs: a long subject has their room.
         short = entry.summary if told and not entry.held else said
-        forms = [(row, said, signs), (said, signs), (short, signs), (short,)]
+        forms = [(row, said, signs), (said, signs), (said,), (short, signs), (short,)]
         laid = [
             [line for text in form if text for line in wrap(Text(clean(text, SENTENCE), "dim"), width, "  ")]
             for form in forms
@@ -295,7 +304,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _next_card(self, width: int) -> Iterable[Text]:
         following = self.workshop.next_chapter()
         if following is None:
-            every = all(entry.done for entry in self.workshop.path())
+            every = all(entry.done for entry in self._path())
             done = "All chapters are done." if every else "All chapters possible on this host are done."
             yield Text(f"{done} Enter opens a chapter. c shows all curves.", "text")
             yield from self._offer()
@@ -311,7 +320,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             entry = self.query_one(PathList).entry
             here = entry is None or entry.chapter_id == following.chapter_id
             yield two_ends(left, Text.assemble(("Enter   " if here else "", "bold cool"), about, style="dim"), width)
-            if not following.here and all_done_here(self.workshop.path()):
+            if not following.here and all_done_here(self._path()):
                 yield from self._offer()
         yield from self._bars(width)
 
@@ -382,7 +391,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return RECORDED_HOST
         quick = self.workshop.context.class_view is None and self.frame.preferences.preset == "quick"
         seconds = ", in about 20 s" if quick else ""
-        new = is_new(self.workshop.path())
+        new = is_new(self._path())
         return f"Enter reads first; m shows your curve first{seconds}." if new else f"m shows your curve{seconds}."
 
     def _notices(self, width: int) -> Iterable[Text]:
