@@ -492,9 +492,6 @@ class PlainCompare(PlainStep):
             key = "m" if self._made_anew is not None else ""
             result = effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof, key=key)
             talk.say(*result.lines, "")
-            if view.relation == "alike" and (why := effect.against_each_other(seen, walk.chapter.judged_percentile)):
-                talk.tell(why)
-                talk.say("")
             found = count_effects(*seen, walk.runs.shows, walk.runs.guessed_figures)
             causes = effect_table.causes_with_row(
                 view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
@@ -515,7 +512,9 @@ class PlainCompare(PlainStep):
                 talk.say("")
         elif rates := chapter_view.gap_rates(walk, self.name, talk.width):
             talk.say(*rates, "")
-        talk.say(*wrap(view.headline, talk.width), "")
+        if view.relation != "alike" or view.effects is None or view.reason is not None:
+            # The result of two equal runs says it already.
+            talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self.workshop, walk, view, talk)
         if left := next_step.next_step(walk, self.name, self.workshop.course):

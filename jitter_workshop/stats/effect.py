@@ -47,7 +47,7 @@ factors."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 MOST_BY_LUCK = 1_000.0
-"""The largest factor that is told of two runs between which nothing was changed. A larger one is no measure of luck."""
+"""The largest factor that is told of two runs between which nothing was changed. A larger one tells no more."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
 """Two counts may differ by chance alone if their difference is less than this many of its standard deviations. The

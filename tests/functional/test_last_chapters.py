@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.presenter.course.path import progress_signs
 from jitter_workshop.tui.app import WorkshopApp
@@ -35,8 +36,8 @@ def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str]
     runs = workshop.context.runs.every()
     assert [run.memory for run in runs] == memory
     assert {run.noise for run in runs} == {noise}
-    # Two uses of memory are no luck, and they can be compared.
-    assert "The difference is luck" not in said
+    # Two uses of memory are a change, and they can be compared.
+    assert UNCHANGED not in said
     assert "Not comparable" not in said
     entry = next(one for one in workshop.path() if one.chapter_id == chapter)
     assert (entry.setting, entry.curve, entry.done) == (None, True, True)
@@ -71,7 +72,7 @@ def test_both_runs_take_the_lock_that_the_lesson_says() -> None:
     said = talk(workshop, "||1|||||||", "locks")
     runs = workshop.context.runs.every()
     assert [(run.lock, run.sched) for run in runs] == [("plain", "fifo:20"), ("inherit", "fifo:20")]
-    assert "The difference is luck" not in said
+    assert UNCHANGED not in said
     assert "Not comparable" not in said
 
 

@@ -12,6 +12,7 @@ from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.path import NOT_MEASURED
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
@@ -45,7 +46,7 @@ def test_enter_alone_goes_through_everything() -> None:
     assert workshop.measured == 6
     for title in ("Why so slow?", "Who moves my threads?", "Pinning"):
         assert f"'{title}' is done" in said
-    assert "The difference is luck" in said
+    assert UNCHANGED in said
     assert "sched_setaffinity(accumulator)" in said
     assert "READ THE KNEE" in said
     assert MANY_HOSTS in said
@@ -159,7 +160,7 @@ def test_a_run_that_cannot_be_compared_is_made_again_from_the_comparison(monkeyp
     assert "Not comparable: in the second run, " in said
     assert "Measure the second run again (m), or go on" in said
     assert workshop.measured == 3
-    assert said.index("At this step, m makes the run again.") < said.index("The difference is luck")
+    assert said.index("At this step, m makes the run again.") < said.index(UNCHANGED)
     # Without such a reason, the step has no run to make.
     assert "You can measure in the steps" in talk("6|m|q", workshop, "baseline")
 

@@ -62,7 +62,7 @@ async def test_the_count_is_large_and_the_curve_is_quiet_unless_it_moved_more(
         assert not (quiet and drawing.gap.loud)
         assert ("worse" in app.screen.query_one("#chart", ChartView).render().plain) is not quiet
         assert ("No clear change in latency" in text_of(app)) is (worse == 300)
-        assert ("may be luck" in text_of(app)) is (worse == 500)
+        assert ("This may be chance" in text_of(app)) is (worse == 500)
         assert ("Looks worse" in text_of(app)) is not quiet
 
 

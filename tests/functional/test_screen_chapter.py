@@ -21,6 +21,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
@@ -1139,7 +1140,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         screen = chapter_of(app)
         # A small terminal shows the chart first, then the lesson, and only then goes on.
         assert screen.step == "compare"
-        assert screen.sheet("#result").plain().strip().startswith("The difference is luck: ")
+        assert screen.sheet("#result").plain().strip().startswith(UNCHANGED)
         drawn = screen.query_one("#chart", ChartView)
         # Nothing between two equal runs is shaded as an effect.
         assert drawn.between is None

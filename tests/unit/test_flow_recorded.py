@@ -30,6 +30,7 @@ from jitter_workshop.flow.chapters.recorded import (
 from jitter_workshop.flow.chapters.suspects import judge_diagnosis
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
+from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
@@ -227,9 +228,9 @@ def test_writes_whose_settings_differ_now_do_not_begin_with_one_value() -> None:
     assert [one.before for one in begun] == ["powersave", "powersave", "3", "4"]
 
 
-def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
+def test_runs_that_were_made_alike_differ_without_a_change_on_a_recording_too(workshop: FakeWorkshop) -> None:
     assert workshop.walk("baseline").runs.repeats
-    assert plain(of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
+    assert plain(of_recorded(workshop.walk("baseline"), 80)).startswith(f"recorded: {UNCHANGED}")
     assert not workshop.walk("migration").runs.repeats  # its second run is made beside a load
     assert of_recorded(workshop.walk("hunt"), 80) == []
 

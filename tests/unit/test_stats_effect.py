@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
+from jitter_workshop.flow.measuring.unchanged import unchanged
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Direction, Effect, Effects, Relation
 from jitter_workshop.model.evidence import (
@@ -496,7 +496,7 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
     assert "2 runs, not yet proven." in unproven
 
 
-def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
+def test_no_change_is_said_as_such_and_company_is_named() -> None:
     a, b = run(), dataclasses.replace(run(p90=250), id="another")
     load = ForeignLoad(7, "qemu\x1b[31m", 1, 87.0)
     none = between(a, b)
@@ -515,8 +515,6 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "sshd" not in written([*small.told, *small.caveats])
     assert small.notes[-1].plain == "In the second run, sshd used 3 % of one CPU's time, cron used 2 %."
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
-    assert "Luck: nothing was changed." in said(none, relation="alike")
-    assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.25." in said(none, relation="alike")
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
     one = written(one_run.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
     assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · qemu")
@@ -567,40 +565,6 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert between(with_stalls(run(p50=900), 4, 9e6), with_stalls(run(), 9, 9e7)).but is None
 
 
-def test_the_cause_that_chance_made_different_is_told_between_two_equal_runs() -> None:
-    ours, tick = CauseTime("task backup", (900e3, 0.0)), CauseTime("local timer", (1e3, 2e3))
-    found = dataclasses.replace(between(run(), run()), causes=(ours, tick))
-    luck = "Luck: this tool changed nothing, and p99 differs."
-    told = " ".join(written(effect.by_luck(luck, 300, cause=effect.cause_by_chance(found))).split())
-    assert told == (
-        "Luck: by chance, task backup took 900 µs of each second in the first run and none in the "
-        "second. This tool changed nothing, and p99 differs."
-    )
-    assert "in the first run and none in the second" in " ".join(said(found, relation="alike").split())
-    back = dataclasses.replace(found, causes=(dataclasses.replace(ours, ns=(0.0, 900e3)), tick))
-    assert effect.cause_by_chance(back) is not None
-    # A cause with a small share, one that differs by less than a factor of 2, and one of many.
-    for causes in (
-        (dataclasses.replace(ours, ns=(9e3, 0.0)), CauseTime("task a", (500e6, 500e6))),
-        (dataclasses.replace(ours, ns=(900e3, 600e3)), tick),
-        tuple(CauseTime(f"task {n}", (50e6 + n, 0.0)) for n in range(3)),
-    ):
-        assert effect.cause_by_chance(dataclasses.replace(found, causes=causes)) is None
-
-
-def test_runs_made_alike_on_a_host_that_was_not_alike_say_so() -> None:
-    first, second = KnownRun(run(preempted=666)), KnownRun(run(preempted=84))
-    found = unlike(first, second)
-    assert found is not None
-    told = written(effect.by_luck("The difference is luck: p99.9 differs by 1.2×.", 300, "", found))
-    assert "But the host was not alike in both runs: the thread preempted: 666 → 84 a second, a factor of 7.9." in told
-    # A factor that is too small, and numbers so small that chance explains them.
-    assert unlike(KnownRun(run(preempted=160)), second) is None
-    assert unlike(KnownRun(run(preempted=5)), KnownRun(run(preempted=1))) is None
-    # Stalls are told by the sentence on luck itself.
-    assert unlike(KnownRun(with_stalls(run(), 140, 9e6)), KnownRun(with_stalls(run(), 400, 9e6))) is None
-
-
 @pytest.mark.parametrize(
     ("told", "beside"),
     [
@@ -628,7 +592,7 @@ def test_the_strange_cause_is_the_one_with_the_most_events_apart() -> None:
     assert alone.name == FIGURES["migrations"].title
 
 
-def test_luck_is_as_large_as_the_largest_difference_that_could_be_an_effect() -> None:
+def test_equal_runs_differ_by_the_largest_difference_that_could_be_an_effect() -> None:
     """Stalls of 10 µs and more differ by more than the percentile by which the runs are judged."""
 
     def made(short: int, p99: int) -> Run:
@@ -645,27 +609,19 @@ def test_luck_is_as_large_as_the_largest_difference_that_could_be_an_effect() ->
     assert [(e.name, round(e.factor, 1)) for e in found.differences[:2]] == [
         ("stalls of 10 µs and more", 5.6), ("p99", 2.0),
     ]  # fmt: skip
-    told = " ".join(said(found, first, second, relation="alike").split())
-    assert told.endswith("The largest difference is stalls of 10 µs and more: 293 → 1,630 a second, a factor of 5.6.")
-    assert "stalls over 10 µs differ by 5.6×, p99 by 2×" in luck(first, second)
-    assert named_by_luck(first, second) >= {"stalls of 10 µs and more", "p99"}
-    # Of a single event, the next figure is told, too.
-    one = dataclasses.replace(second.histograms[second.main_histogram], max=900_000_000)
-    spike = dataclasses.replace(second, histograms={second.main_histogram: one})
-    told = " ".join(said(between(first, spike), first, spike, relation="alike").split())
-    assert "a factor of more than 1,000 (one event), then stalls of 10 µs and more: 293 → 1,630 a second" in told
+    assert "stalls over 10 µs differ by 5.6×, p99 by 2×" in unchanged(KnownRun(first), KnownRun(second))
     # No stall in one of the runs: the true factor is not known, and it is not that of no time at all.
     none = dataclasses.replace(first.stalls, rates=(StallRate(10_000, 0, 0.0, 0.0),), stolen_ns_per_second=0.0)
     gone = dataclasses.replace(first, stalls=none)
     assert "stalled" not in differences_by_figure(KnownRun(first), KnownRun(gone))
-    assert "stalls over 10 µs differ by at least 293×" in luck(first, gone)
+    assert "stalls over 10 µs differ by at least 293×" in unchanged(KnownRun(first), KnownRun(gone))
 
 
 VALUES = st.tuples(*[st.integers(50, 50_000_000)] * 4).map(sorted)
 
 
 @given(VALUES, VALUES, st.integers(0, 2_000), st.integers(0, 2_000))
-def test_no_effect_is_larger_than_the_luck_of_the_same_two_runs(
+def test_no_effect_is_larger_than_the_difference_of_the_same_two_runs(
     first: list[int], second: list[int], few: int, more: int
 ) -> None:
     made = []
@@ -679,10 +635,9 @@ def test_no_effect_is_larger_than_the_luck_of_the_same_two_runs(
         assert [e.factor for e in found.differences] == sorted((e.factor for e in found.differences), reverse=True)
         for e in (found.lead, found.but, found.nearest, found.tail, found.stalls, effect_on("99", before, after)):
             assert e is None or e.factor <= largest.factor
-        told = luck(before.run, after.run, asked)
+        told = unchanged(before, after, asked=asked)
         if largest.factor >= ALIKE:
             assert ("more than 1,000×" if largest.factor > MOST_BY_LUCK else times_told(largest.factor)) in told
-        assert named_by_luck(before.run, after.run, asked) >= {largest.name}
 
 
 def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_compared() -> None:
@@ -903,11 +858,12 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     assert why in " ".join(
         written(effect.result_of_two_runs(effects_of_change(*both), both, "changed", 300).lines).split("\n")
     )
-    assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
+    assert why in written(effect.result_of_two_runs(effects_of_change(*both), both, "alike", 300).notes)
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")
     assert why.endswith("So each stall made more messages late. p99.9 counts messages, not stalls.")
-    assert effect.against_each_other(both, "99") == "", "the chapter judges by another percentile"
+    by_another = effect.result_of_two_runs(effects_of_change(*both, asked="99"), both, "changed", 300)
+    assert why not in written(by_another.lines), "the chapter judges by another percentile"
     # A message that is never later than a stall is long was not delayed by it.
     main = few.main_summary
     assert main is not None
@@ -932,7 +888,7 @@ def test_no_percentile_of_a_loop_is_explained_because_the_number_of_stalls_judge
 
     many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
     loops = of("spin", many, 9_000_000), of("spin", few, 40_000_000)
-    assert effect.against_each_other(loops) == effect.against_each_other(loops, "99.9999") == ""
+    assert effect.against_each_other(loops) == ""
     why = effect.against_each_other((of("wakeup", many, 9_000_000), of("wakeup", few, 40_000_000)))
     assert why.endswith("4 ms → 11 ms. Each stall made only one of the wake-ups long.")
 
@@ -1241,8 +1197,8 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
 def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
     fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")
-    luck: list[Relation] = ["alike", "hunted", "unsteady"]
-    for relation in luck:
+    unjudged: list[Relation] = ["alike", "hunted", "unsteady"]
+    for relation in unjudged:
         assert not effect_table.two_run_table([fewer], 80, relation=relation)[1].spans
     stalls, preempted = effect_table.two_run_table([fewer, cause], 80)[1:]
     assert stalls.plain.endswith("12× fewer, better")
@@ -1265,7 +1221,7 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     result = effect.result_of_two_runs(found, known, "changed", 100, proof="2 runs, not yet proven.")
     told = [line.plain for line in result.told]
     assert told[0].startswith("What changed: the thread preempted: 93 → 10 a second, 9.3 times fewer.")
-    assert told[1] == "The curve: p90: 200 ns → 500 ns, 2.5 times longer. This may be luck."
+    assert told[1] == "The curve: p90: 200 ns → 500 ns, 2.5 times longer. This may be chance."
     assert not any("bad" in str(span.style) for line in result.lines for span in line.spans)
     # The rest of its cause is told after it.
     cause = CauseTime("work vmstat_update", (9e6, 1.6e6), treated=True, counted=True)
@@ -1311,4 +1267,4 @@ def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads()
     proven = effect.result_of_two_runs(
         between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher.")
     )
-    assert "luck" not in written(proven.lines)
+    assert "may be chance" not in written(proven.lines)

@@ -1,4 +1,4 @@
-"""Find how far equal runs of a session differ: a change that moves a figure no further may be luck."""
+"""Find how far equal runs of a session differ: a change that moves a figure no further may be chance."""
 
 from __future__ import annotations
 

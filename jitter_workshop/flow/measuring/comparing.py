@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from jitter_workshop.flow.measuring.known_reason import reason_of, sentences
+from jitter_workshop.flow.measuring.unchanged import unchanged
 from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.effect import CauseTime, Effect, Relation
-from jitter_workshop.model.host import EMULATED
+from jitter_workshop.model.effect import CauseTime, Relation
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of
 from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
-from jitter_workshop.stats.omission import WITH_WAITS, clock_with_waits, told_with_waits
-from jitter_workshop.stats.scale import ratio_text
+from jitter_workshop.stats.omission import clock_with_waits, told_with_waits
 
 _HOST_FACTS = (
     "kernel",
@@ -31,8 +28,6 @@ _HOST_FACTS = (
 )
 """Facts of the host. If one of them differs between two runs, the runs are not alike."""
 
-_LINES, _COLUMNS = 3, 76
-
 
 def compare_runs(
     a: Run,
@@ -45,7 +40,7 @@ def compare_runs(
     """Return the comparison of two runs, with the waits if one of them needs them.
 
     The headline of the comparison tells the known reason why the runs cannot be compared (``known_reason.reason_of``).
-    Without one, and if both runs were made in the same way, it says how much chance alone changed the figures.
+    Without one, and if both runs were made in the same way, it says how far the figures differ without a change.
     ``from_due_time``: True to compare latencies from the due time, if both runs have them. ``asked``: the percentile by
     which the chapter judges. ``causes``: the time of each cause in both runs; () if a run has no trace.
     """
@@ -58,7 +53,9 @@ def compare_runs(
     reason = reason_of(found, KnownRun(a), KnownRun(b), causes) if a.id != b.id else None
     if reason is not None:
         return CompareView(comparison, sentences(reason, found), found, reason=reason)
-    return CompareView(comparison, luck(a, b, asked) if found == "alike" else comparison.text, found)
+    if found == "alike":
+        return CompareView(comparison, unchanged(KnownRun(a), KnownRun(b), causes, asked), found)
+    return CompareView(comparison, comparison.text, found)
 
 
 def strayed_settings(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
@@ -122,9 +119,9 @@ def chapter_relation(chapter: Chapter, a: Run, b: Run) -> Relation:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if two runs were made in the same way. Then only chance makes them differ. Return False if settings
-    changed during a run. Also return False if a run had a hidden noise, which the learner must find. The CPUs of the
-    two runs are compared only if the user chose them. Otherwise the scheduler chose the CPUs by chance."""
+    """Return True if two runs were made in the same way. Then no change of ours makes them differ. Return False if
+    settings changed during a run. Also return False if a run had a hidden noise, which the learner must find. The CPUs
+    of the two runs are compared only if the user chose them: otherwise the scheduler chose them."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement
@@ -148,63 +145,3 @@ def same_state(a: Run, b: Run) -> bool:
 
     hunted = HUNTED in a.notes or HUNTED in b.notes
     return not hunted and UNSTEADY not in b.notes and state(a) == state(b)
-
-
-_WORDS = {"50": "the median", "max": "the maximum"}
-
-
-def luck(a: Run, b: Run, asked: str | None = None) -> str:
-    """Return the headline for two runs that were made in the same way. The headline gives the differences of
-    :func:`jitter_workshop.stats.effect.differences_by_figure`, the largest difference first. ``asked``: the percentile
-    by which the chapter judges."""
-    text, _ = _told_of_luck(a, b, asked)
-    return text
-
-
-def named_by_luck(a: Run, b: Run, asked: str | None = None) -> set[str]:
-    """Return the titles of the figures that the headline of :func:`luck` names."""
-    _, names = _told_of_luck(a, b, asked)
-    return names
-
-
-def _told_of_luck(a: Run, b: Run, asked: str | None) -> tuple[str, set[str]]:
-    """Return the headline of :func:`luck`, and the titles of the figures in it. A smaller difference is left out if the
-    headline would be too long, but never the figure by which the runs are judged."""
-    others = " and the work of other tasks" if a.disturbed or b.disturbed else ""
-    start = f"The difference is luck{others}: this tool changed nothing"
-    if EMULATED in (a.mark, b.mark):
-        return f"{start}, and their times mean nothing, because the machine is emulated.", set()
-    both = KnownRun(a), KnownRun(b)
-    judged, known = judge_of(asked, *both), list(differences_by_figure(*both, asked).items())
-    if not known:
-        return f"{start}, and the runs are too short to show how much they differ.", set()
-    said = [known[0], *(f for f in known[1:] if f[1].factor >= ALIKE or f[0] == judged)]
-    while True:
-        text = f"{start}, and yet {_differ(said)}. A change with a smaller effect may be luck."
-        shorter = next((one for one in reversed(said[1:]) if one[0] != judged), None)
-        if shorter is None or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
-            return text, {one.name for _, one in said}
-        said.remove(shorter)
-
-
-def _differ(said: list[tuple[str, Effect]]) -> str:
-    (name, first), *others = said
-    verb = "differ" if first.sort == "stalls" else "differs"
-    parts = [f"{_called(name, first)} {verb} by {_times(first)}"]
-    parts += [f"{_called(name, one)} by {_times(one)}" for name, one in others]
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-
-
-def _called(name: str, one: Effect) -> str:
-    """Return the words for a figure in the headline. ``name``: its id."""
-    if one.sort == "stalls":
-        return one.name.replace("stalls of ", "stalls over ").removesuffix(" and more")
-    return one.name if one.name.endswith(WITH_WAITS) else _WORDS.get(name, one.name)
-
-
-def _times(one: Effect) -> str:
-    if one.factor < ALIKE:
-        return "less than 5 %"
-    if one.factor > MOST_BY_LUCK:
-        return f"more than {ratio_text(MOST_BY_LUCK)}"
-    return f"{'at least ' if one.at_least else ''}{ratio_text(one.factor)}"

@@ -1,7 +1,7 @@
 """Find a known reason why two runs differ. Such runs cannot be compared: one of them has to be made again.
 
-If both runs were made in the same way, they then do not differ by luck. A reason is what the trace, the messages or the
-counters show, in this order. Time without an event is no reason, because nothing shows who took it.
+A reason why runs differ that were made in the same way is what the trace, the messages or the counters show, in this
+order. Time without an event is no reason, because nothing shows who took it.
 
 If a change was made between them, their latency cannot be compared if another task took much more in one of the runs.
 The same sizes count as much for both kinds of runs.
@@ -184,6 +184,30 @@ def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
     if sure and grown(sure[0]) >= wanted:
         return (sure[0],)
     return tuple(sure) if sure and sum(map(grown, sure)) >= wanted else ()
+
+
+def cause_by_chance(causes: Sequence[CauseTime]) -> CauseTime | None:
+    """Return the cause that explains at least half of the difference in stalled time between two runs that were made in
+    the same way. Return None if no cause does, or if its time differs by less than the factor MOVED, or if it took less
+    than LEAST_SHARE of the stalled time. A cause that differs by much is a known reason instead
+    (:func:`known_reason`)."""
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    most = most_of_difference(causes, worse=whole[1] > whole[0])
+    if most is None or max(most.ns) < MOVED * min(most.ns) or max(most.ns) < LEAST_SHARE * max(whole):
+        return None
+    return most
+
+
+def most_of_difference(causes: Sequence[CauseTime], *, worse: bool) -> CauseTime | None:
+    """Return the cause that explains at least half of the difference in stalled time; None if no cause does. ``worse``:
+    True if the second run was the worse one."""
+
+    def moved(one: CauseTime) -> float:
+        return (1 if worse else -1) * (one.ns[1] - one.ns[0])
+
+    whole = sum(map(moved, causes))
+    most = max((one for one in causes if one.known and not any(one.at_most)), key=moved, default=None)
+    return most if most is not None and 0 < whole <= 2 * moved(most) else None
 
 
 def _took(cause: CauseTime, which: int, other: str, *, first: bool) -> str:

@@ -16,6 +16,7 @@ from jitter_workshop.flow.measuring.known_reason import (
     OF_THE_KERNEL,
     UNCOMPARED,
     known_reason,
+    most_of_difference,
     other_work,
     reason_of,
     what_to_do,
@@ -36,6 +37,7 @@ from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value, lead_of_origin, origin_of
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
+from jitter_workshop.presenter.runs.unchanged import notes_unchanged, result_unchanged
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -59,14 +61,13 @@ _WHAT_CHANGED = "What changed: "
 _NOT_AS_EXPECTED = "Not as expected: "
 _NO_LATENCY = "No clear change in latency"
 _CURVE = "The curve: "
-_MAY_BE_LUCK = "This may be luck."
+_MAY_BE_CHANCE = "This may be chance."
 _EQUAL_RUNS = "equal runs of this session differ"
 _PERHAPS = "Perhaps "
 _BEGINS = (*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED, _NOT_AS_EXPECTED)
 _JUDGES = re.compile(f"^(?:{'|'.join(_BEGINS)}|{_PERHAPS}[a-z]+: )")
 """The words with which the result of two runs begins."""
 _THESE_TWO = "These two runs: "
-_LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
 _NEW_CAUSES = "Look which causes (v) are new."
@@ -97,7 +98,7 @@ def told_first(found: Effects) -> Effect | None:
     - The largest effect has the same direction. It is on a percentile, too, if ``found.tail`` is on one.
     - ``found.tail`` has at least the factor MOVED, and is not due to chance.
 
-    The reason: this figure was chosen before the runs, whereas the largest of many figures is partly luck.
+    The reason: this figure was chosen before the runs, whereas the largest of many figures is partly chance.
     """
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not (tail.sort == "stalls" or _PERCENTILE.fullmatch(lead.name)):
@@ -248,7 +249,7 @@ def _compared(
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
     of_chapter = found.shown or found.missed
     unknown = nearest is None and of_chapter is None and not found.causes and not found.left_out
-    if unknown and relation != "strayed":
+    if unknown and relation not in ("strayed", "alike"):
         return [], 0, [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], 0, [], []
@@ -267,6 +268,9 @@ def _compared(
             known = [Text(proof, "text")]
         quiet = [Text(others, "text")] if others and (reason is None or not reason.causes) else []
         below = [Text(smaller, "text")] if smaller else []
+        if relation == "alike" and reason is None:
+            explained = (*notes_unchanged(found, runs), _of_the_longest(found, runs), _why_apart(found, runs))
+            below = [*(Text(one, "text") for one in (*explained, _LEFT_OUT[found.left_out]) if one), *below]
         if asks:
             # Only one line is loud: the one that says what to do.
             return [line, *(Text(one.plain, "text") for one in few), *quiet], 1, known, below
@@ -294,9 +298,8 @@ def _compared(
     if found.lead is None and of_chapter is not None and not found.causes:
         notes += _left(runs[1])
     notes.append(_not_compared(found))
-    of_the_tail = found.tail is None or found.tail.name == FIGURES[tail_of(runs[0].run.workload)].title
-    if of_the_tail and reason is None:
-        notes.append(against_each_other(runs))
+    if reason is None:
+        notes.append(_why_apart(found, runs))
     below = [Text(one, "text") for one in (short_told, left, *notes, smaller) if one]
     if with_them:
         # The latencies have the waits, so this is no warning.
@@ -379,7 +382,7 @@ def _of_latency(found: Effects, runs: Sequence[KnownRun], *, quiet: bool) -> Tex
             (f" {_judged_by(of_stalls)}" if of_stalls is not None else "", "text"),
         )
     if quiet and curve_is_quiet(found, runs):
-        return Text(f"{_CURVE}{describe_effect(first)}. {_MAY_BE_LUCK}", "text")
+        return Text(f"{_CURVE}{describe_effect(first)}. {_MAY_BE_CHANCE}", "text")
     doubtful = in_doubt(lead, found, runs)
     looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS.get(found.direction, _DIFFERS)
     if noises_differ(runs) or found.direction == "same":
@@ -560,18 +563,29 @@ def _plainly(parts: Sequence[Text]) -> Lines:
     return [Text.assemble((_THESE_TWO, "text"), told[0]), *told[1:]]
 
 
-def against_each_other(runs: Sequence[KnownRun], asked: str | None = None) -> str:
+def _why_apart(found: Effects, runs: Sequence[KnownRun]) -> str:
+    """Return :func:`against_each_other`; "" if the chapter judges by another figure than the workload's usual one."""
+    usual = FIGURES[tail_of(runs[0].run.workload)].title
+    return against_each_other(runs) if found.tail is None or found.tail.name == usual else ""
+
+
+def _of_the_longest(found: Effects, runs: Sequence[KnownRun]) -> str:
+    """Return a sentence on the longest stall if few stalls decide the largest difference of two equal runs; else ""."""
+    largest = next(iter(found.differences), None)
+    return said_of_longest(largest, runs) if largest is not None and rests_on_few(largest) else ""
+
+
+def against_each_other(runs: Sequence[KnownRun]) -> str:
     """Explain why a second run has fewer stalls but a longer tail, or the reverse. The returned sentences give the
     stalls' mean length in both runs, and tell how many messages or wake-ups one stall delays. Return "" for all other
     runs, and for runs of ``spin``, which the number of stalls judges. Also return "" if a run sent few of its planned
-    messages, or if its longest value is shorter than its stalls. ``asked``: the percentile by which the chapter judges;
-    return "" if it is not the workload's usual one.
+    messages, or if its longest value is shorter than its stalls.
     """
     before, after = runs
     if any(one.recorded is not None or one.timeless or sent_share(one) is not None for one in runs):
         return ""
     usual = tail_of(before.run.workload)
-    if not usual == judged_by(before.run.workload) == judged_by(before.run.workload, asked):
+    if usual != judged_by(before.run.workload):
         return ""
     tail = FIGURES[usual]
     values = tail.of(before), tail.of(after)
@@ -633,8 +647,10 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (again, "text"))
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
         return not_comparable(reason, key)
+    if relation == "alike":
+        return result_unchanged(found, runs)
     shown = found.lead or found.nearest
-    if relation in ("alike", "strayed"):
+    if relation == "strayed":
         shown = next(iter(found.differences), shown)
     if relation == "strayed" and any(HUNTED in seen.run.notes for seen in runs):
         return Text.assemble((found.strayed, "bold accent"), (f" {_NOT_OF_THE_NOISE}{_AGAIN}", "text"))
@@ -681,16 +697,10 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
     if told_instead:
         told = describe_effect(shown) if shown.sort == "latency" else capital(describe_effect(shown))
         return Text.assemble((f"{_BESIDE_NOISE} {told_instead}", "bold accent"), f" {told}.")
-    if relation == "hunted":
-        return Text.assemble(
-            (f"{_BESIDE_NOISE} {_none_moved(found)}", "bold accent"),
-            f" by a factor of 2: {describe_effect(shown)}.{f' {left_out}' if left_out else ''}",
-        )
-    none = "No figure that can be compared differs." if left_out else "No figure differs."
-    told = _largest_difference(shown, found) if shown.factor > 1.0 else none
-    why = said_of_longest(shown, runs) if rests_on_few(shown) else ""
-    told = " ".join(filter(None, (capital(_by_chance(cause_by_chance(found))), told, why, left_out)))
-    return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+    return Text.assemble(
+        (f"{_BESIDE_NOISE} {_none_moved(found)}", "bold accent"),
+        f" by a factor of 2: {describe_effect(shown)}.{f' {left_out}' if left_out else ''}",
+    )
 
 
 def not_comparable(reason: KnownReason, key: str = "", relation: Relation = "alike", *, quiet: bool = False) -> Text:
@@ -809,24 +819,6 @@ def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
     return labels | {one.label for one in others if one is not None}
 
 
-def by_luck(
-    said: str, width: int, why: str = "", unlike: Effect | None = None, cause: CauseTime | None = None
-) -> Lines:
-    """Return the result of two runs between which nothing was changed. ``said``: a sentence on their difference.
-    ``why``: the text of :func:`against_each_other`. ``unlike``: a count that differs by more than chance; None if there
-    is none. ``cause``: the cause of :func:`cause_by_chance`; None if there is none."""
-    head, _, rest = said.partition(": ")
-    more = f"But the host was not alike in both runs: {apart(unlike)}." if unlike is not None and cause is None else ""
-    by_chance = _by_chance(cause)
-    told = " ".join(filter(None, (by_chance, capital(rest) if by_chance else rest, more, why)))
-    return wrap(Text.assemble((f"{head}: ", "bold accent"), (told, "text")), width)
-
-
-def _by_chance(cause: CauseTime | None) -> str:
-    """Return a sentence on the cause whose time differs between two equal runs; "" if none is known."""
-    return "" if cause is None else f"by chance, {cause.label} {_took(cause, _IN_EACH)}."
-
-
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     if effect.within_runs:
@@ -866,31 +858,7 @@ def main_cause(found: Effects) -> CauseTime | None:
     first = told_first(found)
     if found.lead is None or first is None or rests_on_few(first):
         return None
-    return _most_of_difference(found.causes, worse=found.direction == "worse")
-
-
-def cause_by_chance(found: Effects) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time between two runs that were made in
-    the same way. Return None if no cause does, or if its time differs by less than the factor MOVED, or if it took less
-    than LEAST_SHARE of the stalled time. A cause that differs by much is a known reason instead
-    (``flow.measuring.known_reason``)."""
-    whole = [sum(one.ns[run] for one in found.causes) for run in (0, 1)]
-    most = _most_of_difference(found.causes, worse=whole[1] > whole[0])
-    if most is None or max(most.ns) < MOVED * min(most.ns) or max(most.ns) < LEAST_SHARE * max(whole):
-        return None
-    return most
-
-
-def _most_of_difference(causes: Sequence[CauseTime], *, worse: bool) -> CauseTime | None:
-    """Return the cause that explains at least half of the difference in stalled time; None if no cause does. ``worse``:
-    True if the second run was the worse one."""
-
-    def moved(one: CauseTime) -> float:
-        return (1 if worse else -1) * (one.ns[1] - one.ns[0])
-
-    whole = sum(map(moved, causes))
-    most = max((one for one in causes if one.known and not any(one.at_most)), key=moved, default=None)
-    return most if most is not None and 0 < whole <= 2 * moved(most) else None
+    return most_of_difference(found.causes, worse=found.direction == "worse")
 
 
 def another_task(found: Effects) -> CauseTime | None:

@@ -16,7 +16,6 @@ from jitter_workshop.errors import HeldError, WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.measuring.comparing import luck, named_by_luck
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -47,8 +46,9 @@ from jitter_workshop.presenter.runs import causes, curves, disturbances, effect,
 from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.omission import few_sent, to_repeat
+from jitter_workshop.presenter.runs.omission import to_repeat
 from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
+from jitter_workshop.presenter.runs.unchanged import named_unchanged
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.pages import kept_together
@@ -62,7 +62,6 @@ from jitter_workshop.stats.effect import (
     judged_effect,
     readings_apart,
     tail_of,
-    unlike,
 )
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
 from jitter_workshop.stats.omission import WAITS_EXPLAINED
@@ -1434,10 +1433,7 @@ class Compare(Step):
         """Return the names of the counts that explain the result. The table shows these counts first if there is little
         room."""
         if self._relation == "alike" and self._both is not None:
-            first, second = self._both
-            other = unlike(first, second)
-            named = named_by_luck(first.run, second.run, self.page.asked)
-            return named | ({other.name} if other is not None else set())
+            return named_unchanged(self._effects, self._both) if self._effects is not None else set()
         found = self._effects if self._compared is not None else None
         return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
 
@@ -1502,15 +1498,9 @@ class Compare(Step):
             return Result([])
         if self.walk.host.rehearsed:
             return effect.result_of_two_runs(found, both, relation, width)
-        first, second = both
         key = "m" if self._made_anew is not None else ""
         if not key and self._reason is not None and self._reason.run == 0 and self.walk.host.applied:
             key = "restore first: u"
-        if relation == "alike" and first.run.id != second.run.id and self._reason is None:
-            alike = KnownRun(first.run), KnownRun(second.run)
-            said, why = luck(first.run, second.run, self.page.asked), effect.against_each_other(alike, self.page.asked)
-            told = effect.by_luck(said, width, why, unlike(*alike), effect.cause_by_chance(found))
-            return Result([*few_sent(both, width, key), *told])
         result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short, key=key)
         notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
@@ -1526,7 +1516,7 @@ class Compare(Step):
     def _notes_on_result(self, width: int) -> Lines:
         """Return the lines that explain the result, to stand below the counts; [] if they stand above the chart."""
         found, both, relation = self._effects, self._both, self._relation
-        if not self._notes_below or both is None or found is None or relation == "alike":
+        if not self._notes_below or both is None or found is None:
             return []
         return effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short).notes
 

@@ -1,0 +1,128 @@
+"""Say how far two runs differ between which this tool changed nothing, and what is known of the reason.
+
+Two such runs show how much a change must do. They do not show that chance made them differ: the host, or what runs
+below it, may have changed.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from jitter_workshop.flow.measuring.known_reason import cause_by_chance
+from jitter_workshop.model.effect import CauseTime, Effect
+from jitter_workshop.model.run import Run
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of, unlike
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.scale import ratio_text
+
+_LINES, _COLUMNS = 2, 76
+"""The largest length of the sentences."""
+_MOST = 3
+"""The largest number of figures in them."""
+UNCHANGED = "This tool changed nothing"
+"""The words with which the sentences begin."""
+_DO_MORE = " A change must do more."
+_WORDS = {FIGURES["50"].title: "the median", FIGURES["max"].title: "the maximum"}
+
+
+def unchanged(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = (), asked: str | None = None) -> str:
+    """Return :func:`said_of_unchanged` for all figures of two runs. ``asked``: the percentile by which the chapter
+    judges; None for the usual one."""
+    known = differences_by_figure(before, after, asked)
+    judged = known.get(judge_of(asked, before, after))
+    return said_of_unchanged(known.values(), judged, (before, after), causes)
+
+
+def said_of_unchanged(
+    differences: Iterable[Effect], judged: Effect | None, runs: Sequence[KnownRun], causes: Sequence[CauseTime] = ()
+) -> str:
+    """Return sentences on two runs that were made in the same way: the largest differences, the known differences
+    between the runs, and that a change must do more. At 76 columns they have at most two lines.
+
+    ``differences``: as from ``stats.effect.differences_by_figure``. ``judged``: the one in the figure by which the runs
+    are judged, which is always told if the figures differ by it; None if it is not known. ``causes``: the time of each
+    cause in both runs; () if a run has no trace."""
+    if any(seen.timeless for seen in runs):
+        return f"{UNCHANGED}, and the times of these runs mean nothing, because the machine is emulated."
+    told = figures_told(differences, judged)
+    if not told:
+        return f"{UNCHANGED}. The runs are too short to show how much they differ."
+    known = known_differences(runs, causes, judged)
+    why = f"Known difference{'s' * (len(known) > 1)}: {', '.join(known)}." if known else "The reason is not known."
+    texts = list[str]()
+    while True:
+        texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
+        less = [one for one in told[1:] if judged is None or one.name != judged.name]
+        if not less:
+            break
+        told.remove(less[-1])
+    texts += [f"{UNCHANGED}, yet {_differ(told)}. {why}", f"{UNCHANGED}, yet {_differ(told[:1])}. {why}{_DO_MORE}"]
+    return next((text for text in texts if len(textwrap.wrap(text, _COLUMNS)) <= _LINES), texts[-1])
+
+
+def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[Effect]:
+    """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, and ``judged``."""
+    known = list(differences)
+    found = [*known[:1], *(one for one in known[1:] if one.factor >= ALIKE)][:_MOST]
+    if judged is not None and all(one.name != judged.name for one in found):
+        found = [*found[: _MOST - 1], judged]
+    return found
+
+
+def known_differences(
+    runs: Sequence[KnownRun], causes: Sequence[CauseTime] = (), judged: Effect | None = None
+) -> list[str]:
+    """Return in words in what two runs differ, beside their figures: a cause of stalls, the CPUs that the scheduler
+    chose, and other tasks that ran. Without such a cause, a count is named that is larger in the run with the larger
+    ``judged``. ``causes``, ``judged``: as in :func:`said_of_unchanged`."""
+    before, after = runs
+    cause, count = cause_by_chance(causes), unlike(before, after)
+    words = [cause.label] if cause is not None and cause.named else []
+    if not words and count is not None and judged is not None:
+        words += [count.name] if (count.how == "more") == (judged.direction == "worse") else []
+    words += ["the CPUs"] if threads_on_other_cpus(before.run, after.run) else []
+    return words + (["other tasks"] if before.run.disturbed or after.run.disturbed else [])
+
+
+def threads_on_other_cpus(before: Run, after: Run) -> list[tuple[str, int, int]]:
+    """Return (thread, CPU in the first run, CPU in the second run) for each thread that the scheduler had mostly on
+    another CPU in the second run. Return [] if the user or the chapter chose the CPUs."""
+    if not before.placement.mode == after.placement.mode == "none":
+        return []
+    first, second = _main_cpus(before), _main_cpus(after)
+    return [(name, first[name], second[name]) for name in first if name in second and first[name] != second[name]]
+
+
+def _main_cpus(run: Run) -> dict[str, int]:
+    """Return thread → the CPU on which it handled most of its messages. Threads without a message are left out."""
+    found: dict[str, int] = {}
+    for thread in run.threads:
+        counts = {int(cpu): count for cpu, count in thread.messages_by_cpu.items() if cpu.isdigit() and count}
+        if counts:
+            found[thread.name] = max(counts, key=lambda cpu: (counts[cpu], -cpu))
+    return found
+
+
+def _differ(told: Sequence[Effect]) -> str:
+    """Return ``p99 differs by 84×, stalls over 100 µs by 5.2× and p99.9 by 1.27×``."""
+    first, *others = told
+    verb = "differ" if first.sort == "stalls" else "differs"
+    parts = [f"{_called(first)} {verb} by {_times(first)}", *(f"{_called(one)} by {_times(one)}" for one in others)]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _called(one: Effect) -> str:
+    """Return the words for a figure in a sentence."""
+    if one.sort == "stalls":
+        return one.name.replace("stalls of ", "stalls over ").removesuffix(" and more")
+    return _WORDS.get(one.name, one.name)
+
+
+def _times(one: Effect) -> str:
+    """Return the factor of a difference in words."""
+    if one.factor < ALIKE:
+        return "less than 5 %"
+    if one.factor > MOST_BY_LUCK:
+        return f"more than {ratio_text(MOST_BY_LUCK)}"
+    return f"{'at least ' if one.at_least else ''}{ratio_text(one.factor)}"

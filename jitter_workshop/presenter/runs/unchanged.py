@@ -1,0 +1,52 @@
+"""Word two runs between which this tool changed nothing: their differences, and what is known of the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.flow.measuring.known_reason import cause_by_chance
+from jitter_workshop.flow.measuring.unchanged import figures_told, threads_on_other_cpus, said_of_unchanged
+from jitter_workshop.model.effect import Effect, Effects
+from jitter_workshop.model.text import ID, capital, clean
+from jitter_workshop.presenter.runs.effect_table import both_times
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.effect import judge_of, unlike
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+
+
+def result_unchanged(found: Effects, runs: Sequence[KnownRun]) -> Text:
+    """Return the result of two such runs: ``flow.measuring.unchanged.said_of_unchanged``, its first sentence
+    emphasised."""
+    first, dot, rest = said_of_unchanged(found.differences, _judged(found, runs), runs, found.causes).partition(". ")
+    return Text.assemble((f"{first}{dot.rstrip()}", "bold accent"), (f" {rest}" if rest else "", "text"))
+
+
+def named_unchanged(found: Effects, runs: Sequence[KnownRun]) -> set[str]:
+    """Return the names of the figures and counts that :func:`result_unchanged` and :func:`notes_unchanged` name."""
+    count = unlike(*runs)
+    named = {one.name for one in figures_told(found.differences, _judged(found, runs))}
+    return named | ({count.name} if count is not None else set())
+
+
+def notes_unchanged(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
+    """Return sentences that explain the result: the cause that makes most of the difference in stalled time, the count
+    that differs by more than chance, and the CPUs that the scheduler chose."""
+    before, after = runs
+    if before.timeless or after.timeless:
+        return []
+    notes = list[str]()
+    if (cause := cause_by_chance(found.causes)) is not None:
+        times = " → ".join(both_times(cause))
+        notes.append(f"Most of the difference in stalls: {cause.label}, {times} of each second.")
+    if (count := unlike(before, after)) is not None:
+        notes.append(f"A count differs by more than chance: {count.name}, {' → '.join(count.values)}.")
+    if moved := threads_on_other_cpus(before.run, after.run):
+        where = "; ".join(f"{clean(name, ID)} on CPU {first}, then {second}" for name, first, second in moved)
+        notes.append(f"The scheduler chose the CPUs: {where}.")
+    return [capital(note) for note in notes]
+
+
+def _judged(found: Effects, runs: Sequence[KnownRun]) -> Effect | None:
+    """Return the difference in the figure by which the runs are judged; None if it is not known."""
+    name = found.tail.name if found.tail is not None else FIGURES[judge_of(None, *runs)].title
+    return next((one for one in found.differences if one.name == name), None)
