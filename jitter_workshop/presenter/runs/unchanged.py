@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.flow.measuring.known_reason import cause_by_chance
-from jitter_workshop.flow.measuring.unchanged import figures_told, threads_on_other_cpus, said_of_unchanged
+from jitter_workshop.flow.measuring.unchanged import figures_told, said_of_unchanged, threads_on_other_cpus
 from jitter_workshop.model.effect import Effect, Effects
 from jitter_workshop.model.text import ID, capital, clean
 from jitter_workshop.presenter.runs.effect_table import both_times
