@@ -122,9 +122,14 @@ def told_with_waits(runs: Sequence[KnownRun], *, wanted: bool = False) -> bool:
 
 
 def has_waits(now: Progress, *, wanted: bool = False) -> bool:
-    """Return True if an unfinished run is told with the waits: its blocks so far need them, and they are known.
+    """Return True if an unfinished run is told with the waits: its blocks so far need them, and they are known. Where
+    enough messages were sent and only a percentile needs them, half of the blocks must be done. The first blocks often
+    need the waits where the finished run needs none, and the run would be told with one quantity and then another.
     ``wanted``: True if the run is told beside runs that have the waits."""
-    return (wanted or now.needs_waits) and now.with_waits is not None
+    if now.with_waits is None:
+        return False
+    few = now.curve.count < LEAST_SENT * now.with_waits.count
+    return wanted or (now.needs_waits and (few or 2 * now.done >= now.total))
 
 
 def curve_so_far(now: Progress, *, wanted: bool = False) -> PercentileCurve:

@@ -96,8 +96,10 @@ LEGEND = {
     FEW_SAMPLES: "fewer than ten samples beyond this value: the chart draws it dotted",
     FEW_STALLS: "fewer than ten distinct stalls beyond this value: it varies by chance",
 }
-FEW_TOLD = f"{FEW_STALLS} few stalls beyond, largely chance"
+FEW_TOLD = f"{FEW_STALLS} fewer than ten stalls beyond"
 """The meaning of FEW_STALLS in the legend of a chart, short enough for a legend beside the chart."""
+FEW_BESIDE = f"{FEW_STALLS}: fewer than ten stalls lie beyond it"
+"""The meaning of FEW_STALLS in brackets behind a value."""
 _RARE = 99.0
 """Above this percentile, few stalls decide a value (docs/measuring.md)."""
 

@@ -26,6 +26,8 @@ from jitter_workshop.model.session import Guess
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.walkthrough import tell_summary
 from jitter_workshop.presenter.course import summary as words
+from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, FEW_TOLD
 from jitter_workshop.stats.scale import ratio_text
 from tests import madeup
 from tests.fakes import FakeContext, FakeWorkshop, open_workshop
@@ -130,6 +132,17 @@ def test_two_curves_of_one_chapter_are_named_with_their_labels(guest: FakeWorksh
     assert named == ["1 Pinning: free", "2 Pinning: pinned"]
     kept(guest, "baseline", "measure", BASE)
     assert [step.name for step in sum_up(guest).steps] == ["Why so slow?", "Pinning"]
+
+
+def test_a_value_that_rests_on_few_stalls_keeps_its_mark_in_the_table(
+    guest: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(guest, "baseline", "measure", BASE)
+    (step,) = sum_up(guest).steps
+    monkeypatch.setattr(words, "of_curve", lambda shown: {"50": "", "99": FEW_SAMPLES, "99.9": FEW_STALLS})
+    signs = [value[0] for value in words.step_rows(step, 1)[0][1:]]
+    assert [sign == FEW_STALLS for sign in signs] == [False, False, True, False]
+    assert FEW_TOLD in written(words.summary_notes(sum_up(guest), 100))
 
 
 def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> None:

@@ -41,7 +41,7 @@ def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -
     expected = replace(unexpected, noise="unbound")
     calm, red = (warning((KnownRun(run),)) for run in (expected, unexpected))
     assert calm.plain == (
-        "The noise (unbound) stopped a thread for long: only 9 % of the planned messages were sent. "
+        "The noise (unbound) took the CPU for so long that only 9 % of the planned messages were sent. "
         "With the waits, p99.9 is about 120 ms."
     )
     assert {calm.style, *(span.style for span in calm.spans)} == {"text"}

@@ -40,6 +40,7 @@ from jitter_workshop.stats.effect import (
 )
 from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, KnownRun
 from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, needs_waits
+from jitter_workshop.stats.sample_size import FEW_BESIDE
 from jitter_workshop.stats.scale import times_told
 from tests import madeup
 
@@ -467,7 +468,7 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert effect.large_figure(found) == ("", "")
     alone = KnownRun(few(run(tail=90_000, worst=95_000)))
     assert effect.large_figure(alone) == ("~90 µs", "accent")
-    assert written(one_run.result_of_one_run(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
+    assert written(one_run.result_of_one_run(alone, 80)) == f"p99.9 is ~90 µs ({FEW_BESIDE})\n"
     assert "may be chance" in said(found)
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
@@ -517,7 +518,7 @@ def test_no_change_is_said_as_such_and_company_is_named() -> None:
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
     one = written(one_run.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
-    assert one.startswith("p99.9 is ~5 µs (few stalls) · the thread preempted: 0 a second · qemu")
+    assert " ".join(one.split()).startswith(f"p99.9 is ~5 µs ({FEW_BESIDE}) · the thread preempted: 0 a second · qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
 
@@ -737,7 +738,7 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     )
     whole = disturbances.disturbed_in_full(dataclasses.replace(seen, report=kept))
     assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
-    page = written(one_run.result_of_one_run(dataclasses.replace(seen, report=kept), 100))
+    page = written(one_run.result_of_one_run(dataclasses.replace(seen, report=kept), 200))
     assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
     assert kept.residence is not None
@@ -933,9 +934,9 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     assert one == "Stalls of 100 µs and more: 163 a second, the longest 5.51 ms\n"
     assert effect.large_figure(both[0]) == ("163/s", "accent")
     one = written(one_run.result_of_one_run(both[1], 100))
-    assert one == "Stalls of 100 µs and more: 1 a second (few stalls), the longest 180 µs\n"
+    assert one == f"Stalls of 100 µs and more: 1 a second ({one_run.FEWER_THAN_TEN}), the longest 180 µs\n"
     assert written(one_run.result_of_one_run(KnownRun(loop(0)), 100)) == (
-        "Stalls of 100 µs and more: 0 a second (few stalls)\n"
+        f"Stalls of 100 µs and more: 0 a second ({one_run.FEWER_THAN_TEN})\n"
     )
     # A larger effect on longer stalls follows in a sentence of its own.
     rates = StallRate(1_000_000, 100, 100.0, 8e7), StallRate(1_000_000, 0, 0.0, 0.0)
@@ -997,7 +998,7 @@ def test_a_run_that_sent_few_of_its_messages_has_the_waits_and_a_warning() -> No
     seen = KnownRun(few_were_sent(run()))
     told = one_run.result_of_one_run(seen, 400)
     assert told[0].plain.startswith(
-        "p99.9 with the waits is ~120 ms (few stalls). Only 10 % of the planned messages were sent: "
+        f"p99.9 with the waits is ~120 ms ({FEW_BESIDE}). Only 10 % of the planned messages were sent: "
     )
     assert told[0].plain.count("p99.9") == 1
     assert effect.large_figure(seen) == ("~120 ms", "accent")

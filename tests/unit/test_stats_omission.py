@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Block, Progress, Run
 from jitter_workshop.stats.figures import FIGURES, INTENDED, KnownRun
-from jitter_workshop.stats.omission import needs_waits, sent_share, share_told, waits_are_needed, with_waits
+from jitter_workshop.stats.omission import has_waits, needs_waits, sent_share, share_told, waits_are_needed, with_waits
 from tests import madeup
 
 
@@ -92,3 +92,24 @@ def test_an_unfinished_run_needs_the_waits_by_the_same_limits(sent: int, p999: i
         return PercentileCurve("run", points, count)
 
     assert waits_are_needed(curve(sent, p999), curve(1_000, waits)) is found
+
+
+@pytest.mark.parametrize(
+    ("sent", "needed", "done", "wanted", "found"),
+    [
+        (899, True, 1, False, True),  # few messages were sent: this does not pass
+        (950, True, 39, False, False),  # a percentile of the first blocks
+        (950, True, 40, False, True),
+        (950, True, 80, False, True),  # the rule of the finished run
+        (950, False, 80, False, False),
+        (950, False, 1, True, True),  # a run beside it has the waits
+    ],
+)
+def test_an_unfinished_run_does_not_change_between_two_quantities_in_its_first_half(
+    sent: int, needed: bool, done: int, wanted: bool, found: bool
+) -> None:
+    curve, waits = PercentileCurve("run", (), sent), PercentileCurve("run", (), 1_000)
+    block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
+    now = Progress(block, done, 80, curve, 5, 10_000, with_waits=waits, needs_waits=needed)
+    assert has_waits(now, wanted=wanted) is found
+    assert not has_waits(replace(now, with_waits=None), wanted=wanted)

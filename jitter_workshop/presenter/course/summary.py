@@ -18,6 +18,7 @@ from jitter_workshop.presenter.text.lines import cpus_in_short, items, table_lin
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
+from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 from jitter_workshop.stats.scale import nice_ns, ratio_text
 
 NOTHING_SET = "This is a recorded host, so no setting was changed on it."
@@ -55,12 +56,19 @@ def step_rows(step: Bought, number: int) -> list[tuple[str, ...]]:
     load = ", beside a hidden noise" if HUNTED in step.run.notes else ""
     load = load or (f", beside {clean(step.run.noise, WORD)}" if step.run.noise else "")
     load += f", {step.run.mark}" if step.run.mark else ""
-    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.name, LABEL)}{load}", *map(nice_ns, step.values))]
+    few = _rest_on_few(step)
+    values = [f"{FEW_STALLS if one in few else ''}{nice_ns(ns)}" for one, ns in zip(MEASURES, step.values, strict=True)]
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.name, LABEL)}{load}", *values)]
     divided = {} if step.before is None else {step.before: step.to_before}
     for index, ratios in (divided | {0: step.to_first}).items():
         if any(ratio is not None for ratio in ratios):
             rows.append((f"  ÷ row {index + 1}", *map(_told, ratios)))
     return rows
+
+
+def _rest_on_few(step: Bought) -> set[str]:
+    """Return those of ``MEASURES`` beyond which few stalls of a step's run lie."""
+    return {f"p{percentile}" for percentile, mark in of_curve(step.shown).items() if mark == FEW_STALLS}
 
 
 def _of_chapter(changed: Effect) -> str:
@@ -97,7 +105,8 @@ def summary_notes(summary: CourseSummary, width: int) -> Iterator[Text]:
         titles = ", ".join(clean(title, LABEL) for title in summary.half)
         half = f"These chapters have no second run yet, so nothing can be compared: {titles}." if titles else ""
         ratios = {ratio for step in summary.steps for ratio in (*step.to_before, *step.to_first)}
-        for line in filter(None, (half, NEAR_MEANS if 1 in ratios else "", NOTE)):
+        few = FEW_TOLD if any(map(_rest_on_few, summary.steps)) else ""
+        for line in filter(None, (half, few, NEAR_MEANS if 1 in ratios else "", NOTE)):
             yield from wrap(line, width, style="dim")
         yield Text()
     where = ", ON A RECORDING" if summary.recorded else ""

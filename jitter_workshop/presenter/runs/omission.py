@@ -33,7 +33,7 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
     figure. ``valued``: False if another sentence tells this latency. ``key``: the key that makes the run of
     :func:`to_repeat` again; "" for none.
 
-    The warning is calm if the own load of each run with few messages stopped a thread: it does so on purpose. It is red
+    The warning is calm if the own load of each run with few messages took the CPU: it does so on purpose. It is red
     if nothing of this tool explains why a thread was stopped.
     """
     shares = [sent_share(seen) for seen in runs]
@@ -48,7 +48,7 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
     expected = all(_by_own_load(seen) for seen, _ in few)
     if expected:
         loads = dict.fromkeys(clean(seen.run.noise, WORD) for seen, _ in few)
-        found = f"The noise ({', '.join(loads)}) stopped a thread for long: {sent}."
+        found = f"The noise ({', '.join(loads)}) took the CPU for so long that {sent}."
     else:
         causes = {_stopped_by(seen) for seen, _ in few}
         by = f", mostly by {next(iter(causes))}" if len(causes) == 1 and None not in causes else ""

@@ -37,9 +37,11 @@ from jitter_workshop.stats.omission import (
     view_with_waits,
 )
 from jitter_workshop.stats.omission import with_waits as figure_with_waits
-from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run, of_count
+from jitter_workshop.stats.sample_size import FEW_BESIDE, FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns
 
+FEWER_THAN_TEN = "fewer than ten stalls"
+"""The doubt about a rate of stalls that counts so few."""
 A_SECOND, SHORT_A_SECOND = " a second", "/s"
 """The unit of a rate in a sentence, and in large figures."""
 
@@ -78,7 +80,7 @@ def result_of_one_run(
     tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
     if judged is not None:
-        few = " (few stalls)" if judged.few else ""
+        few = f" ({FEWER_THAN_TEN if judged.of_stalls else FEW_BESIDE})" if judged.few else ""
         style = "bold accent" if known or not warning else "text"
         link = ":" if judged.of_stalls else " is"
         name = judged.figure.title if origin else judged.figure.headline
