@@ -42,6 +42,20 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
+class LongestStalls:
+    """Hold the longest stalls of a run, which make its tail.
+
+    - ``number``: how many stalls these are.
+    - ``total_ns``: the time of these stalls together, in ns.
+    - ``cause``: the cause that took most of this time. Its ``total_ns`` is the time that it took in these stalls.
+    """
+
+    number: int
+    total_ns: int
+    cause: Suspect
+
+
+@dataclass(frozen=True, slots=True)
 class SeenCauses:
     """Hold the causes that were seen in a run.
 
@@ -62,6 +76,7 @@ class SeenCauses:
     - ``seconds``: the measured time of the run in seconds, 0 if it is not known.
     - ``unlisted_ended_ns``: the time of the causes that ``others`` counts and on which the chapter's change acts.
     - ``wanted``: what the chapter's diagnosis asks. See ``asks`` for the question that is really asked.
+    - ``longest``: the longest stalls; None if the run has no trace.
     """
 
     run: str
@@ -81,6 +96,7 @@ class SeenCauses:
     seconds: float = 0.0
     wanted: DiagnosisAsks = "most"
     unlisted_ended_ns: int = 0
+    longest: LongestStalls | None = None
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

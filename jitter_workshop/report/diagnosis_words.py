@@ -17,6 +17,11 @@ OWN_SIGN = "*"
 """The sign beside a cause that is, or includes, the load that the chapter made."""
 ACTS_SIGN = "↓"
 """The sign beside a cause on which the chapter's change acts."""
+NO_EVENT = (
+    "No event of this kernel: the hypervisor, the firmware or the memory hardware may be the reason; the trace cannot "
+    "tell which."
+)
+"""What is known of time without an event. The absence of an event is no cause."""
 UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
 _LABELS = {
@@ -94,6 +99,15 @@ def took_most(
         same = "is the same event and " if right and same_event(most_ns, other_ns) else ""
         said += f"; {other} {same}took {nice_ns(other_ns) if other_ns is not None else 'less'}"
     return f"{said}."
+
+
+def longest_come_from(number: int, cause: str, took_ns: int, total_ns: int) -> str:
+    """Return a sentence on the longest stalls, if another cause than the largest made them. ``number``: how many stalls
+    these are. ``cause``: the cause that took most of their time. ``took_ns``: the time that it took in them.
+    ``total_ns``: the time of these stalls."""
+    which = f"The {number} longest stalls" if number > 1 else "The longest stall"
+    verb = "make the tail, have" if number > 1 else "makes the tail, has"
+    return f"{which}, which {verb} another largest cause: {cause}, {nice_ns(took_ns)} of {nice_ns(total_ns)}."
 
 
 def same_event(most_ns: int, other_ns: int | None) -> bool:

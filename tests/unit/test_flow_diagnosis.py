@@ -412,16 +412,6 @@ def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, sour
     assert says in shown
     assert ("is a right answer" in shown) is bool(says)
     assert words.several_right(seen, None) == ""
-    assert "have one colour" not in shown, "both causes are of one kind"
-
-
-def test_bars_in_several_colours_have_a_key_after_the_answer() -> None:
-    two_kinds = (suspect("task", "python", 50, 2_230), suspect("softirq", "RCU", 48, 1_000))
-    seen = SeenCauses("r", "trace", two_kinds, 9, 9_000, 0)
-    found = judge_diagnosis(seen, two_kinds[0].id)
-    key = "colour: kind of cause"
-    assert key in [line.plain.strip() for line in words.suspect_lines(seen, -1, found, 76)]
-    assert key not in " ".join(line.plain for line in words.suspect_lines(seen, -1, None, 76))
 
 
 def test_a_run_that_was_made_again_is_the_last_one(workshop: FakeWorkshop) -> None:

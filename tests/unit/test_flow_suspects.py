@@ -17,6 +17,7 @@ from jitter_workshop.flow.chapters.levers import chapter_treats
 from jitter_workshop.flow.chapters.suspects import (
     LEAST_PIECE,
     MOST,
+    MOST_LONGEST,
     STEAL,
     TASKS,
     TICK,
@@ -36,6 +37,7 @@ from jitter_workshop.model.evidence import (
     Cause,
     EvidenceReport,
     ExplainedStall,
+    Part,
     Slice,
 )
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING
@@ -301,6 +303,30 @@ def test_an_example_with_an_unknown_piece_is_the_last_choice() -> None:
     shown = of_trace(dataclasses.replace(report(cause("task", "a", 1, 1)), worst=(known, below))).stall
     assert shown is not None
     assert [piece.name for piece in shown.timeline] == ["a", ""]
+
+
+def test_the_cause_of_the_longest_stalls_is_the_one_with_most_of_their_time() -> None:
+    long, short = (
+        ExplainedStall(0, total, 1, "accumulator", 1, 0, tuple(Part(kind, name, ns) for kind, name, ns in parts))
+        for total, parts in ((500, [("task", "bash", 450), ("no_event", "", 50)]), (90, [("no_event", "", 90)]))
+    )
+    given = report(cause("no_event", "", 900, 90_000), cause("task", "bash", 1, 450))
+    found = of_trace(dataclasses.replace(given, worst=(long, short, short))).longest
+    assert found is not None
+    assert (found.number, found.total_ns) == (3, 680)
+    assert (found.cause.kind, found.cause.name, found.cause.total_ns) == ("task", "bash", 450)
+    many = of_trace(dataclasses.replace(given, worst=(long, *[short] * 20))).longest
+    assert many is not None
+    assert many.number == MOST_LONGEST
+    assert many.cause.kind == "no_event"
+    assert of_trace(given).longest is None
+
+
+def test_what_can_have_no_event_here_is_told_if_such_time_is_a_large_part() -> None:
+    given = dataclasses.replace(report(cause("no_event", "", 9, 100), cause("task", "a", 9, 900)), candidates=("SMT",))
+    assert any("SMT" in note for note in of_trace(given).notes)
+    small = report(cause("no_event", "", 9, 99), cause("task", "a", 9, 901))
+    assert of_trace(dataclasses.replace(small, candidates=("SMT",))).notes == ()
 
 
 # -- judging a trace ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
-from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
+from jitter_workshop.model.diagnosis import Diagnosed, LongestStalls, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall, Slice
 from jitter_workshop.presenter.course.diagnosis import (
     diagnosis_page,
@@ -17,9 +17,10 @@ from jitter_workshop.presenter.course.diagnosis import (
     one_stall,
     rows_of_answer,
     suspect_lines,
+    unnamed,
 )
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.diagnosis_words import acts_on
+from jitter_workshop.report.diagnosis_words import NO_EVENT, acts_on, longest_come_from
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,8 @@ def test_after_the_answer_the_largest_cause_comes_first() -> None:
     seen = SeenCauses("r", "trace", causes, 9, 1_320, 0)
 
     def names(answered: Diagnosed | None) -> list[str]:
-        return [line.plain.split("task ")[1].split()[0] for line in suspect_lines(seen, -1, answered, 80)[1:4]]
+        rows = [line.plain for line in suspect_lines(seen, -1, answered, 80) if "task " in line.plain]
+        return [row.split("task ")[1].split()[0] for row in rows]
 
     assert names(None) == ["bash", "python", "sh"], "the order must not show the answer"
     assert names(judge_diagnosis(seen, "task:sh")) == ["python", "sh", "bash"]
@@ -106,7 +108,7 @@ def test_after_the_answer_the_signs_have_one_line_and_the_question_none() -> Non
     after = [line.plain for line in diagnosis_page(seen, -1, answered, 78)]
     assert [line.strip() for line in after[:3]] == [
         "WHAT CAN THE CHANGE END?",
-        "* the chapter's noise · ↓ the change acts on it · colour: kind of cause",
+        "* the chapter's noise · ↓ the change acts on it",
         "This change can end 10.8 ms of the 48.6 ms of stalls a second.",
     ]
     assert "Which of them" not in " ".join(after)
@@ -115,6 +117,58 @@ def test_after_the_answer_the_signs_have_one_line_and_the_question_none() -> Non
     assert rows is not None
     assert [after[at].split()[0] for at in rows] == ["✗", "✓"]
     assert next(n for n, line in enumerate(after) if "no event" in line) > rows[1]
+
+
+def of_chapter_1(*causes: Suspect, **changed: object) -> SeenCauses:
+    return dataclasses.replace(SeenCauses("r", "trace", causes, 9, 9_000, 0), **changed)  # type: ignore[arg-type]
+
+
+NOTHING, BASH = suspect("no_event", "", 5_842, 5_000), suspect("task", "bash", 20, 900)
+
+
+def judged_there(seen: SeenCauses) -> str:
+    found, chapter = judge_diagnosis(seen, NOTHING.id), COURSE.chapter("baseline")
+    assert found is not None
+    assert chapter is not None
+    return judged_diagnosis(found, seen, chapter, COURSE)
+
+
+def test_the_question_and_the_answer_name_the_cause_of_the_longest_stalls_too() -> None:
+    longest = LongestStalls(10, 700, dataclasses.replace(BASH, total_ns=650))
+    seen = of_chapter_1(NOTHING, BASH, longest=longest)
+    assert "The longest stalls can have another cause." in diagnosis_question(seen)
+    told = longest_come_from(10, BASH.label, 650, 700)
+    assert told in judged_there(seen)
+    assert "650 ns of 700 ns" in told
+    # The largest cause made them, too; a run has counters only.
+    same = dataclasses.replace(longest, cause=NOTHING)
+    for seen in (of_chapter_1(NOTHING, BASH, longest=same), of_chapter_1(NOTHING, BASH)):
+        assert "which make the tail" not in judged_there(seen)
+    assert "longest" not in diagnosis_question(of_chapter_1(NOTHING, BASH))
+
+
+def test_time_without_an_event_is_no_cause_and_has_the_same_words_in_and_below_the_list() -> None:
+    assert NO_EVENT in judged_there(of_chapter_1(NOTHING, BASH))
+    assert NO_EVENT in unnamed(of_chapter_1(BASH, unnamed_ns=5_000))
+    assert "cannot tell" in NO_EVENT
+    stolen = suspect("steal", "", 0, 5_000)
+    found, chapter = Diagnosed(stolen, True, stolen, 1.0), COURSE.chapter("baseline")
+    assert chapter is not None
+    assert NO_EVENT not in judged_diagnosis(found, of_chapter_1(stolen), chapter, COURSE)
+
+
+def test_stalls_with_two_causes_are_told_once_after_the_answer_and_bars_have_the_colour_of_their_row() -> None:
+    seen = of_chapter_1(NOTHING, BASH)
+    found = judge_diagnosis(seen, BASH.id)
+    both = "a stall with two causes counts in both rows"
+    lines = suspect_lines(seen, -1, found, 78)
+    assert [line.plain.strip() for line in lines].count(both) == 1
+    assert both not in written(suspect_lines(seen, -1, None, 78))
+    alone = of_chapter_1(dataclasses.replace(BASH, count=9))
+    assert both not in written(suspect_lines(alone, -1, judge_diagnosis(alone, BASH.id), 78))
+    bars = {line.plain[4]: str(line.spans[-1].style) for line in lines if "█" in line.plain or "▏" in line.plain}
+    assert bars["✓"] == "good"
+    assert "good" not in {style for sign, style in bars.items() if sign != "✓"}
 
 
 def test_without_a_trace_the_rows_are_marked_without_a_time() -> None:

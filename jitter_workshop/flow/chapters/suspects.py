@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
-from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
+from jitter_workshop.model.diagnosis import Diagnosed, LongestStalls, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice
 from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, is_device, x86_key
 from jitter_workshop.model.noise import NOISE_KINDS, noise
@@ -25,6 +25,10 @@ from jitter_workshop.report.diagnosis_words import NEAR, STEAL, TASKS, TICK, lab
 
 MOST = 9
 """The largest number of causes in a list from which the learner chooses: there is one key for each cause."""
+MOST_LONGEST = 10
+"""The largest number of stalls that are called the longest ones."""
+LEAST_WITHOUT_EVENT = 0.1
+"""The least share of the stalled time without an event from which its possible reasons are told."""
 FEWEST, PIECES = 2, 6
 """The least and the largest number of pieces of a stall in an example: fewer pieces explain nothing, more pieces do not
 fit."""
@@ -131,8 +135,9 @@ def of_trace(
         stalls=report.stalls,
         stalled_ns=sum(cause.total_ns for cause in report.causes),
         unknown_ns=unknown,
-        notes=tuple(_frequencies(report)),
+        notes=(*_frequencies(report), *_without_event(report)),
         stall=_readable(report),
+        longest=_longest(report, own),
         seconds=report.measured_ns / 1e9,
         most=most,
     )
@@ -243,6 +248,29 @@ def _readable(report: EvidenceReport) -> ExplainedStall | None:
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: (_has_unknown(stall), len(stall.timeline)), default=None)
+
+
+def _longest(report: EvidenceReport, own: Collection[str]) -> LongestStalls | None:
+    """Return the longest stalls of a run, at most MOST_LONGEST; None if the report has none. ``own``: the names of the
+    measured threads that took time from each other."""
+    stalls, took = report.worst[:MOST_LONGEST], dict[tuple[str, str], int]()
+    for part in (part for stall in stalls for part in stall.parts):
+        kind, name = _group(part, report.causes)
+        key = kind, words.MEASURED if kind == "task" and name in own else clean(name, NAME)
+        took[key] = took.get(key, 0) + part.ns
+    if not took:
+        return None
+    most = max(took, key=lambda key: (took[key], key))
+    cause = suspect(*most, len(stalls), took[most])
+    return LongestStalls(len(stalls), sum(stall.duration_ns for stall in stalls), cause)
+
+
+def _without_event(report: EvidenceReport) -> Iterator[str]:
+    """Yield sentences on what may have taken time without an event on this host, if this time is a large part."""
+    ns = sum(cause.total_ns for cause in report.causes if cause.kind == "no_event" and cause.name == words.NOTHING)
+    if ns and ns >= LEAST_WITHOUT_EVENT * sum(cause.total_ns for cause in report.causes):
+        for one in report.candidates[:MOST_SENTENCES]:
+            yield f"No event; perhaps {one}."
 
 
 def _has_unknown(stall: ExplainedStall) -> bool:

@@ -22,7 +22,6 @@ from jitter_workshop.model.course import Chapter, Course, DiagnosisAsks, StepNam
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, ExplainedStall
 from jitter_workshop.model.irq_rows import RESCHEDULING
-from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_sentence, many
 from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
@@ -31,12 +30,14 @@ from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import (
     ACTS_SIGN,
     NEAR,
+    NO_EVENT,
     OWN_SIGN,
     TASKS,
     UNDECIDED_TASKS,
     acts_on,
     came_most,
     can_end,
+    longest_come_from,
     took,
     took_most,
     undecided_sentence,
@@ -52,7 +53,8 @@ UNCHOSEN = "No cause is chosen yet. ↑ ↓ or a number chooses one. Enter again
 SKIP = "skip it"
 """The words for the key Enter while no cause is chosen: once it skips the question, and before that."""
 SKIPPED = "You skipped the question about the causes, which is noted. To answer it, go back with b."
-_MOST_TIME, _MOST_OFTEN = "Which of them took most time?", "Which of them came most often?"
+_MOST_TIME, _MOST_OFTEN = "Which of them took most time in all?", "Which of them came most often?"
+_LONGEST = "The longest stalls can have another cause."
 ENDS = "Which of them can this chapter's change end?"
 _NONE_ENDS = "This chapter's change acts on none of them, so the question is another one."
 _TRACED = "The kernel's trace shows these causes in the stalls of your first run{}."
@@ -77,7 +79,7 @@ _STARTS = "the stall begins"
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ANSWER_ROWS = ("    ✓ ", "    ✗ ")
 """The beginnings of the rows of a right answer and of the learner's wrong one, after the answer."""
-_COLOURS = "colour: kind of cause"
+_IN_BOTH = "a stall with two causes counts in both rows"
 _BETWEEN_SIGNS = " · "
 _ASKED = (
     (
@@ -99,6 +101,7 @@ _ASKED = (
 """Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
 
 
+_STOLEN = "The hypervisor ran something else. No setting of this kernel changes that."
 _STAYS = (
     "The kernel places this interrupt itself, so no mask moves it. Move your thread to another CPU, or let the device "
     "use fewer queues (a network card: ethtool -L)."
@@ -129,7 +132,7 @@ def _asked(seen: SeenCauses) -> str:
     asked."""
     if seen.asks == "ends":
         return ENDS
-    most = _MOST_OFTEN if seen.emulated else _MOST_TIME
+    most = _MOST_OFTEN if seen.emulated else f"{_LONGEST} {_MOST_TIME}" if seen.longest is not None else _MOST_TIME
     return f"{_NONE_ENDS} {most}" if seen.wanted == "ends" else most
 
 
@@ -149,8 +152,7 @@ def unnamed(seen: SeenCauses) -> str:
         return ""
     return (
         f"For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
-        "this time out. Probably the hypervisor, the firmware or the memory hardware took it. No setting of the kernel "
-        "changes that."
+        f"this time out. {NO_EVENT}"
     )
 
 
@@ -179,12 +181,13 @@ def _signed(seen: SeenCauses) -> str:
     return f"{OWN_SIGN} {OWN_LOAD}{among}" if own else ""
 
 
-def _legend(seen: SeenCauses, coloured: bool, room: int) -> str:
-    """Return the meanings of the signs in the list of causes, in one line. ``coloured``: True if the bars have several
-    colours. Their meaning is left out if the line would be longer than ``room``."""
+def _legend(seen: SeenCauses, room: int) -> str:
+    """Return the meanings of the signs in the list of causes, and of the numbers of stalls, in one line. The latter is
+    left out if no stall has two causes, or if the line would be longer than ``room``."""
     acted = f"{ACTS_SIGN} {ACTS}" if any(one.acts for one in seen.suspects) else ""
     signs = _BETWEEN_SIGNS.join(filter(None, (_signed(seen), acted)))
-    whole = _BETWEEN_SIGNS.join(filter(None, (signs, _COLOURS if coloured else "")))
+    several = seen.source == "trace" and sum(one.count or 0 for one in seen.suspects) > seen.stalls
+    whole = _BETWEEN_SIGNS.join(filter(None, (signs, _IN_BOTH if several else "")))
     return whole if len(whole) <= room else signs
 
 
@@ -226,7 +229,6 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
     first, *drawn = table_lines(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
-    barred: set[str] = set()
     lines: Lines = []
     for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
         sign = _row_sign(seen, one, answered)
@@ -237,14 +239,14 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         row = Text.assemble((f"{'▸' if here else ' '} {number} {sign} ", style), line)
         room = min(width - row.cell_len - 1, _BAR)
         if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
-            row.append(f" {bar_of_value(seen.weight(one), most, room)}", CAUSES.get(one.kind, "faint"))
-            barred.add(CAUSES.get(one.kind, "faint"))
+            # The labels tell the kinds of causes, so the bars need no colours of their own.
+            row.append(f" {bar_of_value(seen.weight(one), most, room)}", style if sign == "✓" else "faint")
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     above: Lines = []
-    legend = _legend(seen, len(barred) > 1, width - _LEAD)
+    legend = _legend(seen, width - _LEAD)
     for signed in filter(None, (legend, _ended(seen)) if told else ()):
         above += wrap(signed, width, " " * _LEAD, style="dim")
     lines = [*above, Text.assemble(" " * _LEAD, first), *lines]
@@ -315,7 +317,17 @@ def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
         return came_most(most.label, other), meaning
-    return took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns, seen.threads), meaning
+    said = took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns, seen.threads)
+    return " ".join(filter(None, (said, _of_longest(most, seen)))), meaning
+
+
+def _of_longest(most: Suspect, seen: SeenCauses) -> str:
+    """Return a sentence on the longest stalls if their largest cause is not ``most``; else ""."""
+    longest = seen.longest
+    if longest is None or (longest.cause.kind, longest.cause.name) == (most.kind, most.name):
+        return ""
+    label = longest.cause.label
+    return longest_come_from(longest.number, label, longest.cause.total_ns or 0, longest.total_ns)
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
@@ -354,7 +366,7 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
-        return "The cause is the hypervisor, the firmware or the memory hardware. No setting of this kernel changes it."
+        return NO_EVENT if most.kind == "no_event" else _STOLEN
     if most.kind == "irq":
         return _STAYS
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
