@@ -21,7 +21,7 @@ NO_EVENT = (
     "No event of this kernel: the hypervisor, the firmware or the memory hardware may be the reason; the trace cannot "
     "tell which."
 )
-"""What is known of time without an event. The absence of an event is no cause."""
+"""The one wording for time without an event. The absence of an event is no cause."""
 UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
 _LABELS = {

@@ -322,7 +322,7 @@ def test_the_cause_of_the_longest_stalls_is_the_one_with_most_of_their_time() ->
     assert of_trace(given).longest is None
 
 
-def test_what_can_have_no_event_here_is_told_if_such_time_is_a_large_part() -> None:
+def test_possible_reasons_without_an_event_are_told_if_such_time_is_a_large_part() -> None:
     given = dataclasses.replace(report(cause("no_event", "", 9, 100), cause("task", "a", 9, 900)), candidates=("SMT",))
     assert any("SMT" in note for note in of_trace(given).notes)
     small = report(cause("no_event", "", 9, 99), cause("task", "a", 9, 901))
