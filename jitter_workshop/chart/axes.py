@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -49,11 +49,18 @@ _BETWEEN_LABELS = 2
 _AT_A_TICK = 0.01
 _CUT = "cut ≈"
 """The words and the sign at the lower end of the y axis if values of the curves lie below it."""
+_LABELLED_ABOVE = 2
+"""The rows of a decade from which rows above the highest value have ticks. With fewer, such a row would be a decade in
+which nothing lies."""
 OUTER_DOTS = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
 _WITHIN = 0.49
 """The largest distance of a value from the centre of its row, as a share of a row: from a half on, the value is in the
 next row."""
+_ALIKE = 0.5
+"""Two values that differ by less than this share of a row are to stand in the same row."""
+_SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375)
+"""The shares of a row by which the y axis may be moved for this, the preferred ones first."""
 
 Cell = tuple[str, Style]
 
@@ -99,14 +106,41 @@ class PlotFrame:
         return 0 <= column < self.columns and 0 <= row < self.rows
 
 
-def on_curve(dots: Collection[tuple[int, int]], column: int, row: int) -> tuple[int, int]:
-    """Return the cell for the sign of a curve whose value is in (column, row).
+def in_one_row(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequence[float]) -> PlotFrame:
+    """Return the frame with its y axis moved by a part of a row, so that values that are nearly alike share a row.
 
-    It is the cell itself if it has a dot of the curve, else the cell above or below with such a dot: a sign beside its
-    own curve could stand on the other side of another one. Return (column, row) if none of the three cells has a dot,
-    because the curve is dotted there. ``dots``: the cells with dots of the curve, as (column, row).
+    Else two values that differ by a tenth could stand a row apart where rows are whole decades. Each tick stays in its
+    row. ``near``: the pairs of values to look at, in logarithms; of these, pairs that differ by less than _ALIKE rows
+    are to share a row. ``held``: the values that must stay inside of the plot.
     """
-    return next(((column, at) for at in (row, row - 1, row + 1) if (column, at) in dots), (column, row))
+    ticks = [(frame.row(tick.position), tick.label) for tick in y_ticks(frame)]
+    each = (frame.ranges.y_high - frame.ranges.y_low) / (frame.rows - 1)
+    best, least = frame, _apart(frame, near)
+    for share in _SHIFTS:
+        if not least:
+            break
+        ranges = dataclasses.replace(
+            frame.ranges, y_low=frame.ranges.y_low + share * each, y_high=frame.ranges.y_high + share * each
+        )
+        moved = dataclasses.replace(frame, ranges=ranges)
+        apart = _apart(moved, near)
+        inside = all(-_WITHIN <= moved.down(y) <= frame.rows - 1 + _WITHIN for y in held)
+        if apart < least and inside and [(moved.row(t.position), t.label) for t in y_ticks(moved)] == ticks:
+            best, least = moved, apart
+    return best
+
+
+def rows_above(frame: PlotFrame, highest: float) -> int:
+    """Return the number of rows above the value ``highest`` that have neither axis nor label. It is 0 if a decade has
+    less than one row or at least _LABELLED_ABOVE rows."""
+    height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
+    return max(frame.row(highest), 0) if 1 - 1e-6 <= height < _LABELLED_ABOVE and math.isfinite(highest) else 0
+
+
+def _apart(frame: PlotFrame, near: Sequence[tuple[float, float]]) -> float:
+    """Return by how much pairs of nearly equal values look further apart than they are; 0.0 if each shares a row."""
+    found = ((abs(frame.down(a) - frame.down(b)), frame.row(a) != frame.row(b)) for a, b in near)
+    return sum(_ALIKE - distance for distance, apart in found if apart and distance < _ALIKE)
 
 
 def snapped(
@@ -117,6 +151,7 @@ def snapped(
     unit: str = "time",
     lowest: float | None = None,
     kept_from: float | None = None,
+    headed: bool = False,
 ) -> scale.Ranges:
     """Return the ranges, stretched a little, so that ticks fall on centres of cells.
 
@@ -132,6 +167,8 @@ def snapped(
     - ``named``: True to use a whole number of rows for each decade, even if many rows stay empty.
     - ``unit``: the unit of y.
     - ``lowest``: the lowest value, if it is below the ranges. Spare rows then show values down to it.
+    - ``headed``: True if a row above the highest value is wanted where a decade has less than two rows. It takes the
+      place of a row below ``kept_from``.
     - ``kept_from``: the value below which the axis need not show anything. If decades have few rows, the axis begins
       higher than the ranges, up to this value, where this gives each decade more rows. None to show all of the ranges.
     """
@@ -150,7 +187,24 @@ def snapped(
                 cells, fitted = _fitted(higher, rows, named, unit, ranges.y_low if lowest is None else lowest)
                 if cells > best and cells % 1 == 0:
                     best, ends = cells, fitted
+        if 1 <= best < _LABELLED_ABOVE:
+            # A row without values gets no label there, so none lies below the values.
+            heads = (True, False) if headed else (False,)
+            found = (_filled(ranges, latest, best, rows, lowest, head) for head in heads)
+            ends = next((one for one in found if one is not None), ends)
     return scale.Ranges(x_high, *ends, ranges.x_low)
+
+
+def _filled(
+    ranges: scale.Ranges, latest: float, cells: float, rows: int, lowest: float | None, headed: bool
+) -> tuple[float, float] | None:
+    """Return the ends of a y axis with ``cells`` rows for each decade on which spare rows are above the values; None if
+    it has no room for all values from ``latest`` on, and for a row above them if ``headed``."""
+    for begins in (ranges.y_low, latest):
+        fitted = _raised(dataclasses.replace(ranges, y_low=begins), cells, rows - headed, lowest, above=True)
+        if fitted is not None:
+            return fitted[0], fitted[1] + headed / cells
+    return None
 
 
 def _fitted(
@@ -193,11 +247,14 @@ def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tupl
     return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (sorted(read, reverse=True), math.inf)]
 
 
-def _raised(ranges: scale.Ranges, cells: float, rows: int, lowest: float | None = None) -> tuple[float, float] | None:
+def _raised(
+    ranges: scale.Ranges, cells: float, rows: int, lowest: float | None = None, *, above: bool = False
+) -> tuple[float, float] | None:
     """Return the low and the high end of a y axis with ``cells`` rows for each decade.
 
     No decade falls on the edge of two rows: else 9 ms and 11 ms could stand one row above and one row below 10 ms.
-    Return None if the axis needs more than ``rows`` rows. ``lowest``: as in :func:`snapped`.
+    Return None if the axis needs more than ``rows`` rows. ``lowest``: as in :func:`snapped`. ``above``: True if all
+    spare rows are above the values.
     """
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
     within = 0.0 if ranges.y_low < 0 else _WITHIN
@@ -215,7 +272,7 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int, lowest: float | None 
     # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it. No spare row
     # lies below the decade in which the lowest value is: such rows would be empty, and their labels would mislead.
     decade = math.ceil(math.floor(ranges.y_low) * cells - aside - 1e-9)
-    shift = max((spare + 1) // 2, min(decade - low, spare), -low)
+    shift = spare if above else max((spare + 1) // 2, min(decade - low, spare), -low)
     if ranges.y_low < 0:
         # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
         shift = 0 if ranges.y_high <= 0 else spare
@@ -265,8 +322,9 @@ def _every(decades: Sequence[scale.Tick], distance: int) -> tuple[scale.Tick, ..
     return tuple(decades[(len(decades) - 1) % distance :: distance])
 
 
-def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Return the cells of the grid: faint lines at the ticks.
+def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette, head: int = 0) -> list[list[Cell]]:
+    """Return the cells of the grid: faint lines at the ticks. ``head``: the number of rows without a grid, from the
+    first one on.
 
     With too many lines, or without a faint colour in the theme, draw only dots where lines cross.
     """
@@ -276,7 +334,7 @@ def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -
     columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
     rows = {frame.row(t.position) for t in labels}
     lines = bool(theme.grid) and 2 * len(rows) <= frame.rows + 1
-    for row in range(frame.rows):
+    for row in range(head, frame.rows):
         for column in range(frame.columns):
             if row in rows and column in columns:
                 cells[row][column] = ("┼" if lines else "·", faint)
@@ -295,15 +353,17 @@ def framed(
     theme: Palette,
     rows_below: int,
     cut: bool = False,
+    head: int = 0,
 ) -> Text:
     """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows.
-    ``cut``: True if values of the curves lie below the y axis; its lower end says so."""
+    ``cut``: True if values of the curves lie below the y axis; its lower end says so. ``head``: the number of rows
+    above the y axis, from the first one on."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < GUTTER}
     text = Text(no_wrap=True, end="")
     for row, content in enumerate(cells):
         text.append(f"{by_row.get(row, ''):>{GUTTER - 1}} ", dim)
-        text.append("┤" if row in by_row else "│", line)
+        text.append(" " if row < head else "┤" if row in by_row else "│", line)
         _append_cells(text, content)
         text.append("\n")
     ticks = frame.x_ticks()

@@ -30,14 +30,16 @@ from jitter_workshop.chart.axes import (
     PlotFrame,
     framed,
     grid_cells,
-    on_curve,
+    in_one_row,
+    rows_above,
     snapped,
     y_ticks,
 )
 from jitter_workshop.chart.gap import Gap, put_gap
-from jitter_workshop.chart.key import put_key
+from jitter_workshop.chart.key import key_texts, put_in_legend, put_key
 from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe_octants
+from jitter_workshop.chart.signs import Place, along_curves, placed
 from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
@@ -57,7 +59,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.stats.view import CurveView, Point, from_edge, marked_points, percentiles, tight
+from jitter_workshop.stats.view import CurveView, Point, from_edge, height_at, marked_points, percentiles, tight
 
 __all__ = ["ChartPoint", "curves_for_terminal", "draw_curves", "legend_lines", "plain_curve_lines"]
 
@@ -73,6 +75,8 @@ _NARROW = 40
 MOST_ROWS = 36
 _BELOW_A_CROWD = 3
 """The number of lines of text below a chart of a crowd, which is many faint curves."""
+_NEAR_COLUMNS = 3
+"""Two signs that are less than this number of columns apart are read as signs of one percentile."""
 _BELOW_MEDIAN = 0.25
 """The decades below the smallest p50 that are always shown."""
 _DOT_GAP = 4.0
@@ -97,6 +101,8 @@ def draw_curves(
     gap: Gap | None = None,
     asked: float = 99.9,
     named: bool = False,
+    legend: list[Text] | None = None,
+    legend_width: int | None = None,
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
@@ -110,16 +116,24 @@ def draw_curves(
     - ``crowd``: a number n. The first n curves are faint and have no signs.
     - ``between``: the indices of two curves, before and after a change. The space between them is filled with the
       theme's ``good`` where the second curve is lower, else with ``bad``. Without colours, the fill is ``░`` or ``▒``.
-      A key in the plot says which is which. A histogram is not filled.
+      A key says which is which. A histogram is not filled.
     - ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
     - ``asked``: the percentile that the legend shows.
     - ``named``: True to label each decade of the y axis that is at least one row high.
+    - ``legend``: the lines of the chart's legend (:func:`legend_lines`). If one of them has room, the key of the filled
+      space is written into it, and not into the plot.
+    - ``legend_width``: the columns of a line of the legend; None for ``width``.
     """
-    chosen = tuple(marks)
-    palette = theme_named(theme)
+    palette, chosen = theme_named(theme), tuple(marks)
     tinted = bool(palette.good) and theme != PLAIN
     looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
-    return _render(tuple(curves), width, height, *looking).copy()
+    draw = functools.partial(_render, tuple(curves), width, height, *looking)
+    keyed = False
+    if legend is not None and between is not None:
+        keys = [spelled(key, current()) for key in key_texts(draw(keyed=True)[1], palette, tinted)]
+        glyph = spelled(Text(looks(curves, palette, highlight, crowd)[between[1]].glyph), current()).plain
+        keyed = bool(keys) and put_in_legend(legend, glyph, keys, legend_width or width)
+    return draw(keyed=keyed)[0].copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -138,21 +152,25 @@ def _render(
     asked: float,
     named: bool,
     kind: DotKind,
-) -> Text:
+    keyed: bool,
+) -> tuple[Text, frozenset[bool]]:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
-        return Text("\n" * max(height - 1, 0), end="")
+        return Text("\n" * max(height - 1, 0), end=""), frozenset()
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
     of_percentiles = view.x == "percentile"
-    ranges = tight(view, marks) if of_percentiles else view.ranges
     lowest = min((y for path in view.paths for _, y in path), default=None) if of_percentiles else None
-    kept = _kept_from(curves, marks) if of_percentiles and not named else None
-    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named, view.y, lowest, kept), (view.x, view.y))
-    labels = y_ticks(frame)
+    values, guessed = _valued(curves, view.paths, marks, asked) if of_percentiles else ({}, [])
+    headed = gap is not None and gap.percentile is not None
+    signed = [*(values[i] for i in sorted(values) if i >= crowd), guessed]
+    frame = _frame(curves, marks, view, columns, rows, headed, named, signed)
+    head = rows_above(frame, _highest(view, marks)) if of_percentiles and not named else 0
+    labels = tuple(tick for tick in y_ticks(frame) if frame.row(tick.position) >= head)
+    ticked = {frame.row(tick.position) for tick in labels}
     cut = lowest is not None and lowest < frame.lower_edge - 1e-9
 
-    cells = grid_cells(frame, labels, theme)
+    cells = grid_cells(frame, labels, theme, head)
     shaded: set[bool] = set()
     if between is not None and view.y in ("time", "share"):
         shaded = _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
@@ -169,17 +187,77 @@ def _render(
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
     told = [i for i in order if i >= crowd]
     if of_percentiles:
-        wanted = {i: _at(frame, curves[i], paths[i], asked) for i in sorted(told)}
+        signs = placed(frame, {i: values[i] for i in sorted(told)}, guessed)
     else:
-        wanted = {i: _spread(frame, paths[i], place, len(told)) for place, i in enumerate(reversed(told))}
-    for (column, row), i in _signed(frame, wanted, drawn, paths, side_by_side=of_percentiles).items():
+        signs = along_curves(frame, {i: paths[i] for i in reversed(told)}, drawn)
+    for (column, row), i in signs.curves.items():
         cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
-    _put_marks(frame, cells, marks, theme, dotted)
+    _put_guesses(frame, cells, signs.guesses, theme, dotted)
     first = [percentile for percentile, _ in marks]
-    if gap is not None and put_gap(frame, cells, curves, gap, theme, drawn):
+    if gap is not None and put_gap(frame, cells, curves, gap, theme, ticked):
         first += [] if gap.percentile is None else [gap.percentile]
-    put_key(frame, cells, shaded, theme, tinted)
-    return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut), kind)
+    if not keyed:
+        put_key(frame, cells, shaded, theme, tinted, ticked)
+    text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut, head), kind)
+    return text, frozenset(shaded)
+
+
+def _frame(
+    curves: Sequence[PercentileCurve],
+    marks: Sequence[ChartPoint],
+    view: CurveView,
+    columns: int,
+    rows: int,
+    headed: bool,
+    named: bool,
+    signed: Sequence[Sequence[Point]],
+) -> PlotFrame:
+    """Return the frame of a plot of ``columns`` × ``rows`` cells. ``headed``: True if a row without a label of y is
+    wanted above the curves. ``named``: as in :func:`draw_curves`. ``signed``: for each curve and for the guesses, the
+    points that get a sign."""
+    if view.x != "percentile":
+        return PlotFrame(columns, rows, snapped(view.ranges, columns, rows, named, view.y), (view.x, view.y))
+    lowest = min((y for path in view.paths for _, y in path), default=None)
+    kept = None if named else _kept_from(curves, marks)
+    ranges = snapped(tight(view, marks), columns, rows, named, view.y, lowest, kept, headed and not named)
+    frame = PlotFrame(columns, rows, ranges, (view.x, view.y))
+    return in_one_row(frame, _side_by_side(frame, signed), _held(view, curves, marks))
+
+
+def _valued(
+    curves: Sequence[PercentileCurve], paths: Sequence[Sequence[Point]], marks: Sequence[ChartPoint], asked: float
+) -> tuple[dict[int, list[Point]], list[Point]]:
+    """Return the points that have a sign: the index of a curve → its points, and the points of the guesses ``marks``.
+    The points of a curve are its end and the percentiles of the legend. ``asked``: the percentile that the user chose
+    for the legend."""
+    told = [percentile for _, percentile in names(asked)]
+    values = {
+        i: marked_points(one, path, told) for i, (one, path) in enumerate(zip(curves, paths, strict=True)) if path
+    }
+    return values, [(scale.x_of_percentile(percentile), scale.y_of_ns(value_ns)) for percentile, value_ns in marks]
+
+
+def _side_by_side(frame: PlotFrame, owners: Sequence[Sequence[Point]]) -> list[tuple[float, float]]:
+    """Return the heights of each two points of different owners that are at the same percentile, or nearly."""
+    return [
+        (one[1], other[1])
+        for first, second in itertools.combinations(owners, 2)
+        for one in first
+        for other in second
+        if abs(frame.across(one[0]) - frame.across(other[0])) < _NEAR_COLUMNS
+    ]
+
+
+def _highest(view: CurveView, marks: Sequence[ChartPoint]) -> float:
+    """Return the greatest height of curves and guesses; infinity without any."""
+    ends = [path[-1][1] for path in view.paths if path]
+    return max([*ends, *(scale.y_of_ns(value_ns) for _, value_ns in marks)], default=math.inf)
+
+
+def _held(view: CurveView, curves: Sequence[PercentileCurve], marks: Sequence[ChartPoint]) -> list[float]:
+    """Return the heights that the plot has to hold: the greatest one, those of the medians and those of the guesses."""
+    heights = [_highest(view, marks), *(scale.y_of_ns(value_ns) for _, value_ns in marks)]
+    return [y for y in (*heights, *(y for one in curves for y in scale.height_at_median(one))) if math.isfinite(y)]
 
 
 def _kept_from(curves: Sequence[PercentileCurve], marks: Sequence[ChartPoint]) -> float | None:
@@ -206,7 +284,7 @@ def _fill(
         left, right = frame.across(piece.before[0][0]), frame.across(piece.before[-1][0])
         for column in range(max(math.ceil(left - 0.5), 0), min(math.floor(right + 0.5), frame.columns - 1) + 1):
             x = frame.at(min(max(column, left), right))
-            ends = sorted(frame.down(_height(edge, x)) for edge in (piece.before, piece.after))
+            ends = sorted(frame.down(height_at(edge, x)) for edge in (piece.before, piece.after))
             if round(ends[0]) == round(ends[1]):
                 # Both curves are in one cell: a fill would tell of a difference that is not drawn.
                 continue
@@ -301,105 +379,22 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
     return spaced
 
 
-def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: float) -> list[tuple[int, int]]:
-    """Return the cells in which a curve's sign is drawn: at its end, and at the percentiles of the legend.
-
-    ``asked``: the percentile that the user chose for the legend.
-    """
-    places = marked_points(curve, path, (percentile for _, percentile in names(asked)))
-    return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
-
-
-def _signed(
-    frame: PlotFrame,
-    wanted: Mapping[int, Sequence[tuple[int, int]]],
-    drawn: Mapping[int, Collection[tuple[int, int]]],
-    paths: Sequence[Sequence[Point]],
-    side_by_side: bool,
-) -> dict[tuple[int, int], int]:
-    """Return a dict: each cell that shows a sign → the curve whose sign it is.
-
-    Signs that want the same cell stand side by side on their curves, from left to right in the order of the legend. So
-    two near values have a sign each. A sign without a free cell near its value is left out.
-
-    - ``wanted``: the index of a curve → the cells at which its values are. The first cell is the end of the curve.
-    - ``drawn``: the index of a curve → its cells with dots.
-    - ``side_by_side``: False to leave out a sign instead of moving it to a cell that has no dot of its curve.
-    """
-    ends = [(-column, -i, row, -1) for i, cells in wanted.items() for column, row in cells[:1]]
-    others = [(column, i, row, 1) for i, cells in wanted.items() for column, row in cells[1:]]
-    found: dict[tuple[int, int], int] = {}
-    # At the right end a sign has room at its left only. So the last curve of the legend comes first there.
-    for at, number, row, way in (*sorted(ends), *sorted(others)):
-        column, i = at * way, number * way
-        for step in (*range(0, len(wanted) * way, way), -way, -2 * way):
-            cell = _on(frame, drawn[i], paths[i], column + step, row, side_by_side) if step else None
-            cell = on_curve(drawn[i], column, row) if not step else cell
-            if cell is not None and cell not in found:
-                found[cell] = i
-                break
-    return found
-
-
-def _on(
-    frame: PlotFrame,
-    dots: Collection[tuple[int, int]],
-    path: Sequence[Point],
-    column: int,
-    row: int,
-    dotted: bool,
-) -> tuple[int, int] | None:
-    """Return the cell of a curve in a column, at most one row from ``row``; None if there is none. ``dotted``: True to
-    return a cell between two dots of the curve, too."""
-    cell = on_curve(dots, column, row)
-    if cell in dots:
-        return cell
-    inside = dotted and frame.across(path[0][0]) <= column <= frame.across(path[-1][0])
-    at = frame.row(_height(path, frame.at(column))) if inside else frame.rows
-    return (column, at) if frame.holds(column, at) and abs(at - row) <= 1 else None
-
-
-def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Return the cells in which a curve's sign is drawn: at its end, and at regular distances.
-
-    This is for charts without percentiles on the x axis. ``place``: the number of the curve among ``total`` curves.
-    Different curves use different columns.
-    """
-    stride = max(frame.columns // 4, 14)
-    places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
-    column = round(stride * (place + 0.5) / total)
-    end = frame.across(path[-1][0])
-    while column < end - 3:
-        places.append((column, frame.row(_height(path, frame.at(column)))))
-        column += stride
-    return [p for p in places if frame.holds(*p)]
-
-
-def _height(path: Sequence[Point], x: float) -> float:
-    # The place of a column, computed from its number, can lie outside of the path by a rounding error.
-    x = min(max(x, path[0][0]), path[-1][0])
-    for (x0, y0), (x1, y1) in itertools.pairwise(path):
-        if x0 <= x <= x1:
-            return y0 if x1 == x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-    return path[-1][1]
-
-
-def _put_marks(
+def _put_guesses(
     frame: PlotFrame,
     cells: list[list[Cell]],
-    marks: Sequence[ChartPoint],
+    places: Sequence[Place | None],
     theme: Palette,
-    dotted: Collection[tuple[int, int]],
+    dotted: Collection[Place],
 ) -> None:
-    """Draw the guesses ``marks`` into ``cells``, each with a thin line down to the axis.
+    """Draw guesses into ``cells``, each with a thin line down to the axis. ``places``: the cell of each guess; None for
+    a guess outside of the plot.
 
     The line is not drawn in the cells ``dotted``, because they contain the dots of curves.
     """
-    for percentile, value_ns in marks:
-        column = frame.column(scale.x_of_percentile(percentile))
-        row = frame.row(scale.y_of_ns(value_ns))
-        if not frame.holds(column, row):
+    for place in places:
+        if place is None:
             continue
+        column, row = place
         for below in range(row + 1, frame.rows):
             if (column, below) not in dotted:
                 on = Style(bgcolor=cells[below][column][1].bgcolor)
@@ -432,7 +427,7 @@ def curves_for_terminal(
     rows = max(min(height - 2 - below, MOST_ROWS), LEAST_HEIGHT)
     if plain:
         return "".join(f"{line}\n" for line in plain_curve_lines(curves, width, rows, view, crowd, between))
-    chart = draw_curves(curves, width, rows, view=view, crowd=crowd, between=between)
+    chart = draw_curves(curves, width, rows, view=view, crowd=crowd, between=between, legend=below_it)
     return escaped(console, Text("\n").join([chart, *below_it]))
 
 
@@ -468,8 +463,8 @@ def plain_curve_lines(
     two lines per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
-    chart = draw_curves(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between)
     below_it = legend_lines(curves[crowd:], width=width)
+    chart = draw_curves(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between, legend=below_it)
     return [line.rstrip() for line in (*chart.plain.split("\n"), *(entry.plain for entry in below_it))]
 
 

@@ -3,14 +3,14 @@ the mark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
 from rich.style import Style
 
-from jitter_workshop.chart.axes import Cell, PlotFrame, on_curve
+from jitter_workshop.chart.axes import Cell, PlotFrame
 from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
@@ -54,24 +54,20 @@ def put_gap(
     curves: Sequence[PercentileCurve],
     gap: Gap,
     theme: Palette,
-    dots: Mapping[int, Collection[tuple[int, int]]],
+    ticked: Collection[int],
 ) -> bool:
     """Draw the distance of two curves into ``cells``: a line with a label beside it. The line is upright at a
     percentile, and level at a latency.
 
-    The line ends at the curves. The label is placed where it covers the fewest dots. ``dots``: the index of a curve →
-    its cells with dots, as (column, row). Return False if a curve has no value in the plot at this percentile, or does
-    not reach this latency there.
+    The line ends at the curves. The label covers no dot, and stands in none of the rows ``ticked``: beside a label of
+    the y axis it would read as a value. Only the label of a latency may stand in the row of this latency. Return False
+    if a curve has no value in the plot at this percentile, or does not reach this latency there.
     """
     if gap.percentile is None:
-        return _put_level(frame, cells, curves, gap, theme)
+        return _put_level(frame, cells, curves, gap, theme, ticked)
     column = frame.column(scale.x_of_percentile(gap.percentile))
     values = {i: curve_value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
-    rows = sorted(
-        on_curve(dots.get(i, ()), column, frame.row(scale.y_of_ns(value)))[1]
-        for i, value in values.items()
-        if value is not None
-    )
+    rows = sorted(frame.row(scale.y_of_ns(value)) for value in values.values() if value is not None)
     if len(rows) != 2 or not all(frame.holds(column, row) for row in rows):
         return False
     top, bottom = rows
@@ -81,7 +77,7 @@ def put_gap(
     middle = ((top + bottom) // 2, column)
     places = partial(_beside, near, column)
     line = range(top, bottom + 1), (_UPRIGHT if bottom > top + 1 else "")
-    _put_label(frame, cells, gap, style, middle, places, *line)
+    _put_label(frame, cells, gap, style, middle, places, *line, ticked)
     return True
 
 
@@ -106,7 +102,12 @@ def _put_line(
 
 
 def _put_level(
-    frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
+    frame: PlotFrame,
+    cells: list[list[Cell]],
+    curves: Sequence[PercentileCurve],
+    gap: Gap,
+    theme: Palette,
+    ticked: Collection[int],
 ) -> bool:
     """Draw the distance of two curves at a latency, as :func:`put_gap` does. Return False if a curve does not reach
     this latency in the plot."""
@@ -127,7 +128,7 @@ def _put_level(
         return [*level, *((r, at) for r in near for at in starts)]
 
     line = range(row, row + 1), (_LEVEL if right > left else _ONE_CELL)
-    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places, *line)
+    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places, *line, set(ticked) - {row})
     return True
 
 
@@ -144,12 +145,12 @@ def _put_label(
     places: Callable[[int], Sequence[tuple[int, int]]],
     rows: range,
     sign: str,
+    kept_off: Collection[int],
 ) -> None:
     """Write the label of a distance where it covers no dot: beside the line, or else where the chart has room, as near
     to the line as possible. Where there is no such place for it, or only one that is more than _NEAR rows away, write a
-    shorter label. If that has no free place either, the label stands beside the line and covers as few dots as
-    possible. Where it has no room there, write none. A label in none of the ``rows`` of its line begins with
-    ``sign``, which shows what the line looks like.
+    shorter label. If that has no free place either, write none. A label in none of the ``rows`` of its line begins with
+    ``sign``, which shows what the line looks like. No label stands in the rows ``kept_off``.
 
     ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
     so many characters, as (row, first column), the best first."""
@@ -168,22 +169,20 @@ def _put_label(
         # A row is about twice as high as a column is wide.
         return 2 * abs(row - middle[0]) + abs(start + size // 2 - middle[1])
 
-    found: list[tuple[int, bool, str, int, int]] = []
+    found: list[tuple[bool, str, int, int]] = []
     for label, apart in ((f" {said} ", apart) for said in (gap.label, short) for apart in (False, True)):
         label = f" {sign}{label}" if apart and sign else label
         size = len(label)
-        allowed = [row for row in range(frame.rows) if (row not in rows) == apart]
+        allowed = [row for row in range(frame.rows) if (row not in rows) == apart and row not in kept_off]
         every = [(row, start) for row in allowed for start in range(frame.columns - size + 1)]
         beside = [place for place in places(size) if 0 <= place[1] <= frame.columns - size and place[0] in allowed]
         in_order = [*beside, *sorted(every, key=partial(away, size=size))]
         free = next((place for place in in_order if not covered(place, size)), None)
-        if free is None and beside:
-            free = min(beside, key=partial(covered, size=size))
         if free is not None:
-            found.append((covered(free, size), abs(free[0] - middle[0]) > _NEAR, label, *free))
+            found.append((abs(free[0] - middle[0]) > _NEAR, label, *free))
     if not found:
         return
-    *_, label, row, start = min(found, key=lambda one: one[:2])
+    _, label, row, start = min(found, key=lambda one: one[0])
     for offset, character in enumerate(label):
         at = start + offset
         cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))

@@ -1,44 +1,102 @@
-"""Say inside a chart what the shaded space between two curves means."""
+"""Say in a chart's legend, or inside of the chart, what the shaded space between two curves means."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 
 from rich.style import Style
+from rich.text import Text
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import FILLS, TINTED_FILLS, fill_style, plain_style
+from jitter_workshop.chart.style import FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, fill_style, plain_style
 from jitter_workshop.model.palette import Palette
 
 _WORDS = {True: "better", False: "worse"}
 """The meaning of a shaded space. Key: True where the second curve is better, that is lower."""
 _FAINT = " ┈┊┼·"
 """The characters that the key may cover: empty cells, and faint lines of the grid."""
+_ROOM = re.compile(" {2,}")
+"""Blanks in a line of a legend. One blank is inside of a name or a figure."""
 _SWATCH, _APART, _CLEAR = 2, 2, 3
 """The number of cells of a sample of the shading, of blanks between two entries of the key, and of cells on both sides
 of the key that show nothing else. With one blank, the key and a distance's label would read as one sentence."""
 
 
-def put_key(frame: PlotFrame, cells: list[list[Cell]], shaded: Collection[bool], theme: Palette, tinted: bool) -> bool:
-    """Write the key of the shaded space into ``cells``: for each shading that is drawn, a sample and a word.
+def key_texts(shaded: Collection[bool], theme: Palette, tinted: bool) -> list[Text]:
+    """Return the key of the shaded space as text, the wider form first; [] if nothing is shaded. ``shaded``,
+    ``tinted``: as in :func:`put_key`."""
+    found = []
+    for swatch in (_SWATCH, 1) if shaded else ():
+        text = Text(no_wrap=True, end="")
+        for sign, style in _key(shaded, theme, tinted, swatch):
+            text.append(sign, style)
+        found.append(text)
+    return found
 
-    The key stands in the first row with enough cells side by side that show nothing else, as far to the left as
-    possible. ``shaded``: the shadings that are drawn, True for the better one. ``tinted``: as in ``canvas``: the
-    shading is a colour and not only a character. Return False if nothing is shaded, or if the key has no room.
+
+def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
+    """Write the key of the shaded space into a legend: behind the name of the second curve, or else at the end of a
+    line that it has alone, such as that of a guess. Return False if no line has room.
+
+    ``legend``: the lines, which are changed. ``glyph``: the sign of the second curve. ``keys``: the forms of the key,
+    the preferred one first. ``width``: the columns of a line.
     """
+    at = next((number for number, line in enumerate(legend) if line.plain.startswith(glyph)), None)
+    if at is None:
+        return False
+    below = [n for n in range(at + 1, len(legend)) if legend[n].plain[:1] in (" ", MARK_GLYPH)]
+    alone = not any(sign in legend[at].plain[1:] for sign in SIGNS)
+    for number in [at, *below] if alone else below:
+        line = legend[number]
+        rooms = [found.span() for found in _ROOM.finditer(line.plain.ljust(width))]
+        for key in keys:
+            # The end of a line needs no blank behind the key.
+            fits = ((a, b) for a, b in rooms if b - a >= _APART + key.cell_len + (b < width))
+            if (room := next(fits, None)) is not None:
+                parts = line[: room[0]], " " * _APART, key, line[room[0] + _APART + key.cell_len :]
+                legend[number] = Text.assemble(*parts, no_wrap=True, end="")
+                return True
+    return False
+
+
+def _key(shaded: Collection[bool], theme: Palette, tinted: bool, swatch: int) -> list[Cell]:
+    """Return the cells of the key: for each shading, a sample of ``swatch`` cells and a word."""
     key: list[Cell] = []
     for better in sorted(shaded, reverse=True):
         sample = (TINTED_FILLS if tinted else FILLS)[better]
         key += [(" ", Style.null())] * (_APART if key else 0)
-        key += [(sample, fill_style(theme, better))] * _SWATCH
+        key += [(sample, fill_style(theme, better))] * swatch
         key += [(letter, plain_style(theme.dim, dim=True)) for letter in f" {_WORDS[better]}"]
+    return key
+
+
+def put_key(
+    frame: PlotFrame,
+    cells: list[list[Cell]],
+    shaded: Collection[bool],
+    theme: Palette,
+    tinted: bool,
+    ticked: Collection[int] = (),
+) -> bool:
+    """Write the key of the shaded space into ``cells``: for each shading that is drawn, a sample and a word.
+
+    The key stands in the first row with enough cells side by side that show nothing else, as far to the left as
+    possible. Rows beside a label of the y axis, ``ticked``, come last, and there the key stands as far to the right as
+    possible, so that it does not read as a value. ``shaded``: the shadings that are drawn, True for the better one.
+    ``tinted``: as in ``canvas``: the shading is a colour and not only a character. Return False if nothing is shaded,
+    or if the key has no room.
+    """
+    key = _key(shaded, theme, tinted, _SWATCH)
     if not key:
         return False
     # A blank on both sides keeps the key apart from curves.
     need = len(key) + 2
-    for row in cells:
+    for number in sorted(range(len(cells)), key=lambda row: row in ticked):
+        row = cells[number]
         free = [text in _FAINT and style.bgcolor is None for text, style in row]
-        for start in range(frame.columns - need + 1):
+        starts = range(frame.columns - need + 1)
+        for start in reversed(starts) if number in ticked else starts:
             if all(free[max(start + 1 - _CLEAR, 0) : start + need - 1 + _CLEAR]):
                 row[start : start + need] = [(" ", Style.null()), *key, (" ", Style.null())]
                 return True

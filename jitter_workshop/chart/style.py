@@ -8,7 +8,7 @@ workshop use it, too.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -119,12 +119,14 @@ def legend_lines(
     width: int = 80,
     asked: float = 99.9,
     most: int | None = None,
+    doubts: Sequence[Mapping[float, str]] = (),
 ) -> list[Text]:
     """Return the lines of a chart's legend: an entry for each curve, then the guesses ``marks``.
 
     An entry shows the curve's mark, label, p50, percentile ``asked`` and maximum. A value that the samples cannot give
     is ``–``. No line is wider than ``width`` columns. If the entries need more than ``most`` lines, they show only mark
-    and label, several on a line.
+    and label, several on a line. ``doubts``: for each curve, percentile → the sign in front of its value, such as
+    ``~`` for few stalls.
     """
     style = theme_named(theme)
     every = looks(curves, style, highlight)
@@ -133,14 +135,17 @@ def legend_lines(
     dim = plain_style(style.dim, dim=True)
     # Heads alone would read as part of the axis above, so they stand there only if a figure has no room for its name.
     lines = [] if _named_fits(width, asked) or not curves else [Text(heads, dim, no_wrap=True, end="")]
+    figures = [
+        _figures(curve, asked, signs) for curve, signs in zip(curves, [*doubts, *[{}] * len(curves)], strict=False)
+    ]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
-        lines += made(curve, look, style, width, number == highlight, asked)
+        lines += made(curve, look, style, width, number == highlight, asked, figures[number])
     if most is not None and len(lines) + len(marks) > most:
         each = -(-len(curves) // max(most - len(marks), 1)) or 1
         room = max((width + _GAP) // each - _GAP, 1)
         named = [
-            _narrow_lines(curve, look, style, room, number == highlight, asked)[0]
+            _narrow_lines(curve, look, style, room, number == highlight, asked, figures[number])[0]
             for number, (curve, look) in enumerate(zip(curves, every, strict=True))
         ]
         lines = [_beside(named[at : at + each], room) for at in range(0, len(named), each)]
@@ -177,10 +182,12 @@ def names(asked: float) -> tuple[tuple[str, float | None], ...]:
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
 
-def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
+def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) -> list[tuple[str, str]]:
+    """Return (name, value) of each figure of a curve. ``doubts``: percentile → the sign in front of its value."""
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
-    return [(name, nice_ns(last if p is None else curve_value_at(curve, p))) for name, p in names(asked)]
+    values = [(name, p, last if p is None else curve_value_at(curve, p)) for name, p in names(asked)]
+    return [(name, ("" if p is None or v is None else doubts.get(p, "")) + nice_ns(v)) for name, p, v in values]
 
 
 def _room(width: int, asked: float) -> int:
@@ -204,7 +211,13 @@ def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
 
 
 def _wide_line(
-    curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool, asked: float
+    curve: PercentileCurve,
+    look: CurveLook,
+    theme: Palette,
+    width: int,
+    bright: bool,
+    asked: float,
+    figures: Sequence[tuple[str, str]],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
@@ -216,7 +229,7 @@ def _wide_line(
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
     line.append_text(name).append(" " * _GAP)
-    for head, value in _figures(curve, asked):
+    for head, value in figures:
         line.append(f" {head} ", dim)
         line.append(f"{value:<{_VALUE}}", plain_style(theme.text, bold=bright))
     line.rstrip()
@@ -224,7 +237,13 @@ def _wide_line(
 
 
 def _narrow_lines(
-    curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool, asked: float
+    curve: PercentileCurve,
+    look: CurveLook,
+    theme: Palette,
+    width: int,
+    bright: bool,
+    asked: float,
+    figures: Sequence[tuple[str, str]],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
@@ -234,11 +253,11 @@ def _narrow_lines(
         first.append(f"  {clean(curve.origin, WORD)}", dim)
     if _named_fits(width, asked):
         second = Text("  ", end="")
-        for head, value in _figures(curve, asked):
+        for head, value in figures:
             second.append(f"{head} ", dim)
             second.append(f"{value:<{_VALUE}} ", plain_style(theme.text))
     else:
-        second = Text(_columns([value for _, value in _figures(curve, asked)], width), plain_style(theme.text), end="")
+        second = Text(_columns([value for _, value in figures], width), plain_style(theme.text), end="")
     second.rstrip()
     return [first, second]
 

@@ -5,6 +5,7 @@ axes are logarithmic (``stats.scale``)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -67,6 +68,15 @@ def tight(view: CurveView, marks: Iterable[Point] = ()) -> scale.Ranges:
     low = min([max(min(ys), view.ranges.y_low), *guessed] if ys else guessed, default=0.0)
     high = max([*ys, *guessed], default=0.0)
     return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
+
+
+def height_at(path: Sequence[Point], x: float) -> float:
+    """Return the height of a path at ``x``. Outside of the path, return the height of its nearer end."""
+    x = min(max(x, path[0][0]), path[-1][0])
+    for (x0, y0), (x1, y1) in itertools.pairwise(path):
+        if x0 <= x <= x1:
+            return y0 if x1 == x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    return path[-1][1]
 
 
 def from_edge(path: Sequence[Point], solid: int, low: float) -> tuple[list[Point], int]:

@@ -195,12 +195,6 @@ def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
         assert both == first | second
 
 
-def test_a_place_outside_of_a_path_by_a_rounding_error_has_the_height_of_the_nearer_end() -> None:
-    path = ((5.8, 4.3), (7.0, 5.0), (9.0, 6.6))
-    assert [canvas._height(path, x) for x in (5.8 - 1e-12, 5.8, 9.0, 9.0 + 1e-12)] == [4.3, 4.3, 6.6, 6.6]
-    assert canvas._height(path, 8.0) == pytest.approx(5.8)
-
-
 def test_the_space_between_before_and_after_shows_the_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("after", [4_000] * 50)
     text = canvas.draw_curves([before, after], 100, 24, "dark", between=(0, 1))
@@ -238,6 +232,44 @@ def test_the_key_of_the_shading_keeps_away_from_the_label_of_a_distance(label_st
     cells = [[*blank[:label_starts], *label], blank.copy()]
     assert put_key(frame, cells, {False}, PALETTES["dark"], tinted=False)
     assert "".join(text for text, _ in cells[row]).startswith(" ▒▒ worse ")
+
+
+def test_the_key_in_the_chart_keeps_away_from_the_labels_of_the_axis() -> None:
+    frame = axes.PlotFrame(40, 2, scale.Ranges(3.0, 1.0, 7.0), ("share", "time"))
+    for ticked, row, at in (({0}, 1, 0), ({1}, 0, 0), ({0, 1}, 0, 30)):
+        cells = [[(" ", Style.null())] * 40 for _ in range(2)]
+        assert put_key(frame, cells, {False}, PALETTES["dark"], False, ticked)
+        assert "".join(text for text, _ in cells[row])[at : at + 10] == " ▒▒ worse "
+
+
+@pytest.mark.parametrize("theme", ["dark", "mono"])
+def test_the_legend_has_the_key_of_the_shading_where_it_has_room(theme: str) -> None:
+    low, high = curve("moved", [1_000] * 50), curve("high", [50_000] * 50)
+    for name, width, told in ((low.label, 78, True), ("a" * 40, 78, False), (low.label, 36, True)):
+        after = dataclasses.replace(low, label=name)
+        legend = canvas.legend_lines([high, after], theme=theme, width=width)
+        lengths = [line.cell_len for line in legend]
+        before = [line.plain for line in legend]
+        draw = partial(canvas.draw_curves, [high, after], 72, 10, theme, legend=legend, legend_width=width)
+        draw()
+        assert [line.plain for line in legend] == before, "nothing is filled"
+        chart = draw(between=(0, 1)).plain
+        assert sum("better" in line.plain for line in legend) == told
+        assert all(line.cell_len <= width for line in legend)
+        (at,) = [n for n, line in enumerate(before) if line.startswith("■")]
+        assert ("better" in legend[at].plain) is told, "it stands behind the name of the second curve"
+        if width == 78:
+            assert [line.cell_len for line in legend] == lengths, "the figures stay in their columns"
+        assert ("better" in chart) is not told
+
+
+def test_both_words_of_the_key_fit_behind_a_short_name_and_else_behind_a_guess() -> None:
+    before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("workers moved", [4_000] * 50)
+    for name, place in (("workers moved", 1), ("interrupts moved off", 2)):
+        both = [before, dataclasses.replace(after, label=name)]
+        legend = canvas.legend_lines(both, marks=[(99.9, 2_000)], width=78, asked=99.9999)
+        canvas.draw_curves(both, 78, 14, "mono", between=(0, 1), legend=legend)
+        assert [n for n, line in enumerate(legend) if "better" in line.plain and "worse" in line.plain] == [place]
 
 
 @pytest.mark.parametrize("theme", ["dark", "mono"])
@@ -332,6 +364,35 @@ def test_a_gap_at_a_latency_fits_every_size(
     assert max(line.cell_len for line in lines) <= width
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(40, 160),
+    st.integers(8, 40),
+    st.lists(st.integers(20, 10**8), min_size=9, max_size=9),
+    st.floats(0.3, 3.0),
+)
+def test_the_words_on_a_gap_stand_beside_no_label_of_the_axis_and_cover_nothing(
+    width: int, height: int, values: list[int], factor: float
+) -> None:
+    both = [made_curve("a", *values), made_curve("b", *(max(v * factor, 1) for v in values))]
+    told = "p99.9: a factor of 1.27"
+    lines = canvas.draw_curves(both, width, height, "mono", gap=Gap(99.9, 0, 1, told)).plain.split("\n")
+    assert not [line for line in lines if told in line and "┤" in line]
+    whole = "\n".join(canvas.draw_curves(both, width, height, "mono", gap=Gap(99.9, 0, 1, "")).plain.split("\n"))
+    assert len(braille("\n".join(lines))) >= len(braille(whole))
+
+
+def test_no_label_of_the_axis_stands_a_decade_above_the_longest_value() -> None:
+    """Rows that are left of an axis with one row for each decade hold the words on a gap."""
+    laptop = made_curve("laptop", 45, 70, 120, 168, 200, 3_000, 2e6, 8.13e6, 11.5e6)
+    own = made_curve("own", 50, 60, 62, 65, 70, 300, 1e6, 4.07e6, 5.93e6)
+    for gap in (None, Gap(99.9, 0, 1, "p99.9: a factor of 1.27")):
+        lines = canvas.draw_curves([laptop, own], 78, 10, "mono", gap=gap).plain.split("\n")
+        assert labels_beside("\n".join(lines)) == ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns"]
+        first = next(n for n, line in enumerate(lines) if "10 ms" in line)
+        assert [line.strip() for line in lines[:first] if line.strip()] == ([gap.label] if gap else [])
+
+
 @pytest.mark.parametrize("height", [9, 10, 14, 24])
 def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
     def of(factor: float) -> PercentileCurve:
@@ -343,16 +404,6 @@ def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
         signed = canvas.draw_curves(both, 80, height, "mono").plain.split("\n")
         cells = {(c, r): one for r, line in enumerate(signed) for c, one in enumerate(line) if one in "●■"}
         assert sorted(cells.values()) == ["■"] * 3 + ["●"] * 3
-
-
-def test_a_sign_stands_on_a_dot_of_its_own_curve() -> None:
-    dots = {(4, 2), (4, 3), (5, 3), (7, 9)}
-    assert axes.on_curve(dots, 4, 2) == (4, 2)
-    assert axes.on_curve(dots, 4, 1) == (4, 2)
-    assert axes.on_curve(dots, 5, 4) == (5, 3)
-    # Its value alone decides where the curve is dotted; a far part of it is no place for the sign.
-    assert axes.on_curve(dots, 6, 3) == (6, 3)
-    assert axes.on_curve(dots, 7, 5) == (7, 5)
 
 
 def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
@@ -379,10 +430,8 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
 def frame_of(curves: list[PercentileCurve], marks: list[tuple[float, int]], height: int, named: bool) -> axes.PlotFrame:
     shown = view.percentiles(curves, marks)
     rows = height - (2 if height >= axes.LABELS_BELOW_FROM else 1)
-    lowest = min(y for path in shown.paths for _, y in path)
-    kept = None if named else canvas._kept_from(curves, marks)
-    fitted = axes.snapped(view.tight(shown, marks), 72, rows, named, "time", lowest, kept)
-    return axes.PlotFrame(72, rows, fitted, ("percentile", "time"))
+    values, guessed = canvas._valued(curves, shown.paths, marks, 99.9)
+    return canvas._frame(curves, marks, shown, 72, rows, False, named, [*values.values(), guessed])
 
 
 def ns_of(label: str) -> float:
@@ -577,9 +626,11 @@ def test_signs_in_one_cell_stand_side_by_side_in_the_order_of_the_legend() -> No
         lines = canvas.draw_curves(curves, 80, 12, "mono", highlight).plain.split("\n")
         signs = ["".join(one for one in line if one in "●■◆▲") for line in lines]
         assert [one for one in signs if one] == ["●■◆▲"] * 3
-    # The end is where the curve ends, so the signs stand at its left.
-    ends = max(line.rfind("▲") for line in lines)
-    assert ends == max(lines[-1].index("99.99%") + 3, 0)
+        # As many stand at the left of the percentile as at its right.
+        (at,) = {
+            line.index("■") + line.index("◆") for line in lines if "■" in line and line.index("■") in range(40, 70)
+        }
+        assert at == 2 * (lines[-1].index("99.9%") + 2)
 
 
 def test_the_legend_says_value_origin_and_guess() -> None:
@@ -591,6 +642,13 @@ def test_the_legend_says_value_origin_and_guess() -> None:
     narrow = [line.plain for line in canvas.legend_lines([LOW, PUBLISHED], width=36)]
     assert narrow[0].split() == ["p50", "p99.9", "max"]
     assert narrow[2].split() == ["100", "ns", "4", "µs", "4", "µs"]
+
+
+def test_a_doubtful_figure_has_its_sign_in_the_legend() -> None:
+    for width in (80, 36, 30):
+        plain = "\n".join(line.plain for line in canvas.legend_lines([LOW], width=width, doubts=[{99.9: "~"}]))
+        assert "~4 µs" in plain
+        assert plain.count("~") == 1
 
 
 def test_a_legend_without_room_for_figures_names_each_curve() -> None:

@@ -124,3 +124,9 @@ def test_a_path_enters_from_the_edge() -> None:
     assert vw.from_edge(path, 1, 4.0) == ([(1.5, 4.0), (2.0, 5.0)], 0)
     assert vw.from_edge(path, 3, 6.0) == ([], 0)
     assert vw.from_edge([], 0, 1.0) == ([], 0)
+
+
+def test_a_place_outside_of_a_path_has_the_height_of_the_nearer_end() -> None:
+    path = ((5.8, 4.3), (7.0, 5.0), (9.0, 6.6))
+    assert [vw.height_at(path, x) for x in (5.8 - 1e-12, 5.8, 9.0, 9.0 + 1e-12)] == [4.3, 4.3, 6.6, 6.6]
+    assert vw.height_at(path, 8.0) == pytest.approx(5.8)

@@ -99,7 +99,7 @@ class ChartView(Widget):
         # plotext takes a tenth of a second to import, so it is imported with the first chart and not before the first
         # frame.
         from jitter_workshop.chart import canvas
-        from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD
+        from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
@@ -120,8 +120,11 @@ class ChartView(Widget):
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         marks = () if self._guessing else self.marks
-        told = partial(canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
         named = drawn[: len(drawn) - self._listed]
+        doubts = [{float(p): m for p, m in of_curve(one).items() if m == FEW_STALLS} for one in self.curves]
+        told = partial(
+            canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked, doubts=doubts
+        )
         room = max(height - _WANTED_ROWS, min(_LEAST_LEGEND, height - _LEAST_ROWS))
         most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), room)
         if most <= 0:
@@ -141,15 +144,18 @@ class ChartView(Widget):
             if len(legend) + len(note) <= most:
                 break
         plot = width - _LEGEND_WIDTH - 2 if beside else width
-        marked = self.gap is not None and FEW_STALLS in self.gap.label
         # A label that has no room in the chart is shortened, and then it has no mark.
         rows = height if beside else height - most
-        if marked and len(legend) + len(note) < most and FEW_STALLS in render(plot, rows).plain:
+        marked = self.gap is not None and FEW_STALLS in self.gap.label and FEW_STALLS in render(plot, rows).plain
+        if (marked or any(FEW_STALLS in line.plain for line in legend)) and len(legend) + len(note) < most:
             note.append(Text(FEW_TOLD, style=app.palette.dim))
+        legend = legend[: max(most - len(note), 0)]
+        rows = height if beside else height - len(legend) - len(note)
+        chart = render(plot, rows, legend=legend, legend_width=legend_width)
+        legend = [*legend, *note]
         if beside:
-            return _side_by_side(render(plot, height), [*legend, *note], width - _LEGEND_WIDTH)
-        legend = [*legend[: max(0, most - len(note))], *note]
-        return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
+            return _side_by_side(chart, legend, width - _LEGEND_WIDTH)
+        return Text("\n", no_wrap=True, end="").join([chart, *legend])
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
