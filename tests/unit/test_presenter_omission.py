@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jitter_workshop.model.evidence import MEASURED, Cause, EvidenceReport
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.runs.omission import few_sent, to_repeat, warning
+from jitter_workshop.presenter.runs.omission import correction_told, few_sent, to_repeat, warning
 from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.figures import INTENDED, KnownRun
@@ -48,6 +48,17 @@ def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -
     assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "bold text"}
     assert warning((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
     assert warning((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
+
+
+def test_a_correction_without_a_message_on_the_way_is_told() -> None:
+    made = replace(sent(1_000, 50), noise="stall", pacing="schedule")
+    due = replace(made.histograms[INTENDED], max=100_000_000)
+    for longest, told in ((49_999_999, True), (50_000_000, False)):
+        main = replace(made.histograms[made.main_histogram], max=longest)
+        run = replace(made, histograms={made.main_histogram: main, INTENDED: due})
+        assert ("near transit" in correction_told(KnownRun(run))) is told
+        assert correction_told(KnownRun(replace(run, noise=None))) == ""
+    assert correction_told(KnownRun(sent(1_000))) == ""
 
 
 def traced(run: Run, *took: tuple[str, str, int]) -> KnownRun:

@@ -11,10 +11,12 @@ from jitter_workshop.model.text import WORD, capital, clean
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.diagnosis_words import label
-from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.figures import FIGURES, INTENDED, KnownRun
 from jitter_workshop.stats.omission import sent_share, sent_told, with_waits
 from jitter_workshop.stats.scale import nice_ns
 
+_STOP = "stall"
+"""The noise that stops the producer and the accumulator once."""
 _MOSTLY = 0.5
 """The least share of the stalled time with which a cause is named as the one that stopped a thread."""
 
@@ -67,6 +69,18 @@ def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True
         run = f" the {RUN_NAMES[again]} run" if len(runs) > 1 else ""
         told.append(f" Measure{run} again ({key}).", "text")
     return told
+
+
+def correction_told(seen: KnownRun) -> str:
+    """Return a sentence if the corrected curve of a run stays near transit, because the noise stopped the threads while
+    no message was on the way: no transit is as long as half of the stop. Return "" for other runs."""
+    due = seen.run.histograms.get(INTENDED)
+    main = seen.run.main_summary
+    if seen.run.noise != _STOP or due is None or main is None or seen.timeless:
+        return ""
+    if main.max is None or due.max is None or 2 * main.max >= due.max:
+        return ""
+    return "No message was on the way at the stop, so the corrected curve stays near transit."
 
 
 def to_repeat(runs: Sequence[KnownRun]) -> int | None:

@@ -11,6 +11,7 @@ from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.presenter.runs.control_run import disturbed_told
 from jitter_workshop.presenter.runs.disturbances import disturbance_clause, own_threads_clause
+from jitter_workshop.presenter.runs.omission import correction_told
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -95,8 +96,8 @@ def result_of_one_run(
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, MUCH_WORK)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
-    if due and (alone := disturbed_told(seen, key=key)):
-        line.append(f". {alone}" if line else alone, "text")
+    for told in filter(None, (correction_told(seen), disturbed_told(seen, key=key)) if due else ()):
+        line.append(f". {told}" if line else told, "text")
     if warning:
         parts = [part for part in ((line, warning) if known else (warning, line)) if part]
         line = Text(". " if known else " ").join(parts)
