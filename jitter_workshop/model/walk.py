@@ -49,7 +49,7 @@ CHANCE_WORDS: dict[Chance, str] = {
 """The words for a ``Chance``, which say what the chapter does on this host."""
 
 OwnLatency = Literal[
-    "better", "worse", "perhaps better", "perhaps worse", "no clear change", "runs differ", "not comparable"
+    "better", "worse", "perhaps better", "perhaps worse", "no clear change", "runs differ", "not comparable", "not read"
 ]
 """The words for what a learner's two runs of a chapter show of the latency.
 
@@ -58,6 +58,7 @@ OwnLatency = Literal[
 - ``no clear change``: no figure of latency or stalls changed clearly.
 - ``runs differ``: it changed, and neither run is better: they are two kinds of run.
 - ``not comparable``: the latencies of the two runs cannot be compared.
+- ``not read``: this version of the program has no report on a trace of the runs, which may say more.
 """
 
 

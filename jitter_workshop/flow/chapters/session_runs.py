@@ -119,6 +119,11 @@ class SessionRuns:
             self._explained = run.id, explain_or_load(self._handle, run, MOST_STALLS, progress or unheard)
         return self._explained[1]
 
+    @property
+    def known_reports(self) -> int:
+        """Return the number of runs of which :meth:`known_causes` has found a report so far."""
+        return len(self._known)
+
     def known_causes(self, run: Run) -> EvidenceReport | None:
         """Return the stored report on a run's trace; None if this program has not made one yet. No report is computed
         here."""

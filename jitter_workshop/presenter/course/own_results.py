@@ -33,11 +33,18 @@ class OwnResults:
         of_change = chapter.changes != "nothing" or chapter.shows is not None
         if not of_change or chapter.hunt or not set(SLOTS) <= set(runs):
             return None
-        # Equal runs of the session and a proof are part of the judgement.
-        state = (*(runs[slot] for slot in SLOTS), len(context.runs.every()), len(context.handle.proofs()))
-        if chapter.id not in self._judged or self._judged[chapter.id][0] != state:
-            self._judged[chapter.id] = state, self._judge(chapter)
+        made = tuple(runs[slot] for slot in SLOTS)
+        if chapter.id not in self._judged or self._judged[chapter.id][0] != self._state(made):
+            found = self._judge(chapter)
+            # The judgement itself looks for kept reports.
+            self._judged[chapter.id] = self._state(made), found
         return self._judged[chapter.id][1]
+
+    def _state(self, made: tuple[str, ...]) -> tuple[object, ...]:
+        """Return all on which a judgement rests: the two runs, equal runs of the session, proofs, and the reports on
+        traces that are known. ``made``: the ids of the two runs."""
+        context = self._workshop.context
+        return (*made, len(context.runs.every()), len(context.handle.proofs()), context.runs.known_reports)
 
     def _judge(self, chapter: Chapter) -> OwnResult | None:
         # Before the first chapter is measured, home needs none of these modules.
@@ -46,6 +53,9 @@ class OwnResults:
         from jitter_workshop.presenter.runs.own_result import result_in_short
 
         walk = self._workshop.walk(chapter.id)
+        if walk.runs.unread:
+            # Without the reports, the judgement could be another one than that of the step compare.
+            return OwnResult("not read")
         view = walk.comparison.view()
         both = tuple(seen for slot in SLOTS if (seen := walk.runs.known(slot)) is not None)
         if view is None or len(both) != len(SLOTS):

@@ -130,6 +130,8 @@ def _result_means(own: OwnResult) -> str:
     """Return the words that explain the learner's own result of a chapter."""
     if own.proof is not None:
         return "by your proof, better evidence than two runs"
+    if own.latency == "not read":
+        return "no kept report is of this version; the step compare reads the traces"
     if own.figure is None:
         return "by your two runs"
     if own.figure:
