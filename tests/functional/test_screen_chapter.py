@@ -18,6 +18,7 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -29,6 +30,7 @@ from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs.curves import OTHER_QUANTITY
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import CORE
 from jitter_workshop.presenter.text.styled import Text
@@ -314,6 +316,30 @@ async def test_the_laptop_of_2015_gives_the_scale_in_the_first_chapter_alone(cha
         app.change_preferences(show_published=False)
         screen._published = None
         assert not published()
+
+
+async def test_the_laptop_of_2015_is_not_drawn_beside_latencies_with_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop(course=builtin_course())
+    made, blocks = madeup.make_run([[100] * 1_000])
+    due, due_blocks = madeup.make_run([[100] * 900 + [9_000_000] * 100], name=INTENDED)
+    made = dataclasses.replace(made, histograms={**made.histograms, **due.histograms})
+    both = zip(blocks, due_blocks, strict=True)
+    workshop.context.handle.add_run(
+        made, tuple(dataclasses.replace(a, histograms={**a.histograms, **b.histograms}) for a, b in both)
+    )
+    workshop.walk("baseline").record("measure", made)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        for with_waits in (False, True):
+            monkeypatch.setattr(ChapterRuns, "with_waits", property(lambda self, told=with_waits: told))
+            screen.redraw()
+            origins = [one.curve.origin for one in screen.now.curves()]
+            assert ("published 2015" in origins) is not with_waits
+        await pilot.press("o")
+        assert screen.said == OTHER_QUANTITY
+        assert screen.shows_published
 
 
 async def test_the_curves_of_2015_are_read_at_the_percentile_of_the_ring() -> None:

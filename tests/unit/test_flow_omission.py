@@ -9,6 +9,7 @@ import pytest
 from jitter_workshop.chart import canvas, style
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.measuring.curves import published_beside, published_curves
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.palette import PALETTES
@@ -144,3 +145,12 @@ def test_the_chart_ends_where_the_runs_own_curve_ends(walk: ChapterWalk) -> None
     assert repaired.points[-1].value_ns >= 3_000_000
     # Ten of the messages that were measured lie beyond such a point, not ten of the added ones.
     assert all(p.solid == (p.percentile <= 99 + 1e-9) for p in repaired.points)
+
+
+def test_the_published_curves_stand_beside_transit_alone(walk: ChapterWalk) -> None:
+    (first,) = walk._context.handle.runs()
+    transit, waits = (walk._context.runs.curve(first, with_waits=with_them) for with_them in (False, True))
+    assert transit is not None
+    assert waits is not None
+    assert published_beside([]) == published_beside([transit]) == published_curves()
+    assert published_beside([transit, waits]) == ()

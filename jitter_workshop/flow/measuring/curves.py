@@ -59,6 +59,17 @@ def published_curves() -> tuple[RunCurve, ...]:
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
 
 
+def published_beside(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
+    """Return the published curves if all of ``curves`` show the transit, too; else (), because one chart shows one
+    quantity."""
+    return published_curves() if show_transit(curves) else ()
+
+
+def show_transit(curves: Sequence[RunCurve]) -> bool:
+    """Return True if no curve has another quantity than its run's own latency, such as the latency with the waits."""
+    return not any(shown.clock for shown in curves)
+
+
 def published_before_and_after(chapter: str) -> Curves:
     """Return the published curves before and after the change that a chapter teaches. Return ((), "") if there are no
     such curves."""

@@ -154,6 +154,7 @@ def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
 # -- of other tools ---------------------------------------------------------------------------------------------------
 
 NOTHING = "No curve was imported. 'jitter-workshop sessions import FILE' adds another tool's curve."
+OTHER_QUANTITY = "The curves of 2015 show the transit, and your curves have the waits: one chart shows one quantity."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
 """The most imported curves that are drawn: more could not be told apart from a chapter's own curves."""

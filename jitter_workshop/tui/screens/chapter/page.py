@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.curves import (
     ROLES_OF_SLOTS,
     TRANSIT,
     label_with_quantity,
-    published_curves,
+    published_beside,
     with_role,
 )
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -177,13 +177,13 @@ class ChapterPage:
         # If one run has several curves already, a curve of another machine would only be in the way.
         several = self.walk.runs.by_several_clocks
         of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
-        published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and imports else ()
-        own = self.walk.runs.curves(with_waits=self.with_waits)
+        own, live = self.walk.runs.curves(with_waits=self.with_waits), self._live()
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
-        curves = [*published, *imported, *([earlier] if earlier is not None else []), *own]
-        return [*curves, *self._live()]
+        measured = [*([earlier] if earlier is not None else []), *own, *live]
+        published = published_beside(measured)[:1] if self.screen.shows_published and of_transit else ()
+        return [*published, *imported, *measured]
 
     def _live(self) -> list[RunCurve]:
         """Return the curves of the run that is being made, named as they will be after its end; [] before the first

@@ -12,7 +12,7 @@ from textual.geometry import Region
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_curves, with_role
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_beside, show_transit, with_role
 from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
@@ -170,10 +170,15 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         Published curves measure messages, so they are drawn only with runs of ``ring``.
         """
         chosen = self._drawn
-        published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
         own = self.workshop.told_curves(chosen)
+        published = published_beside(own) if self.shows_published and of_one_kind(chosen, "ring") else ()
         return [*published, *imported, *(with_role(shown, self._roles.get(shown.key)) for shown in own)]
+
+    @property
+    def no_scale(self) -> str:
+        alike = of_one_kind(self._drawn, "ring")
+        return curves.OTHER_QUANTITY if alike and not show_transit(self.workshop.told_curves(self._drawn)) else ""
 
     def _highlight(self, curves: Sequence[RunCurve]) -> int | None:
         """Return the index of the curve of the run under the cursor; None if this curve is not drawn."""
