@@ -35,16 +35,18 @@ def control_told(runs: Sequence[KnownRun], key: str = "") -> str:
 
 
 def disturbed_told(seen: KnownRun, which: str = "This run", key: str = "") -> str:
-    """Return sentences on one run without a noise that was disturbed: what took its CPUs, its p99, and what to do.
-    Return "" if it was not disturbed. ``which``: the words for the run. ``key``: as in :func:`control_told`."""
+    """Return sentences on one run without a noise that was disturbed, and what to do. They tell how often other tasks
+    took its CPUs, or its p99 if this is not known. Return "" if it was not disturbed. ``which``: the words for the run.
+    ``key``: as in :func:`control_told`."""
     if (found := _far_above(seen)) is None:
         return ""
     lost = [thread.involuntary_switches for thread in seen.run.threads]
     often = sum(one for one in lost if one is not None)
-    why = f"other tasks took its CPUs {many(often, 'time')}, and " if often and None not in lost else ""
     again = f"Measure it again{f' ({key})' if key else ''}, or go on."
     times = "more than 1,000" if found > MOST_BY_LUCK else nice_number(float(f"{found:.2g}"))
-    return f"{which} has no noise, but was disturbed: {why}its p99 is {times} times its median. {again}"
+    counted = often and None not in lost
+    why = f"other tasks took its CPUs {many(often, 'time')}" if counted else f"its p99 is {times} times its median"
+    return f"{which} has no noise, but {why}. {again}"
 
 
 def is_disturbed(seen: KnownRun) -> bool:
