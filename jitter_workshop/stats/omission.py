@@ -25,6 +25,8 @@ from jitter_workshop.stats.figures import (
 
 LEAST_SENT = 0.9
 """A run with a smaller share of its planned messages does not show how long the messages had to wait."""
+SURELY_FEW = 0.7
+"""A run that has sent a smaller share in its first half will hardly send LEAST_SENT of all its messages."""
 _BY_STALLS = 0.5
 """The least share of the missing messages that the time in stalls must explain. A thread that is only slow, and never
 stopped, also sends fewer messages."""
@@ -122,13 +124,13 @@ def told_with_waits(runs: Sequence[KnownRun], *, wanted: bool = False) -> bool:
 
 
 def has_waits(now: Progress, *, wanted: bool = False) -> bool:
-    """Return True if an unfinished run is told with the waits: its blocks so far need them, and they are known. Where
-    enough messages were sent and only a percentile needs them, half of the blocks must be done. The first blocks often
-    need the waits where the finished run needs none, and the run would be told with one quantity and then another.
+    """Return True if an unfinished run is told with the waits: its blocks so far need them, and they are known. In its
+    first half, the share of messages sent must be less than SURELY_FEW. The first blocks often need the waits where the
+    finished run needs none, and this run, and those beside it, would be told with one quantity and then another.
     ``wanted``: True if the run is told beside runs that have the waits."""
     if now.with_waits is None:
         return False
-    few = now.curve.count < LEAST_SENT * now.with_waits.count
+    few = now.curve.count < SURELY_FEW * now.with_waits.count
     return wanted or (now.needs_waits and (few or 2 * now.done >= now.total))
 
 

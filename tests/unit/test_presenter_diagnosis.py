@@ -99,16 +99,17 @@ def test_a_list_whose_largest_is_asked_for_marks_the_causes_that_the_change_ends
     assert "can end" in rows
 
 
-def test_after_the_answer_the_signs_have_one_line_and_the_question_none() -> None:
+def test_after_the_answer_the_signs_are_told_and_the_question_is_not() -> None:
     seen = of_workqueues(unnamed_ns=9_000_000)
     seen = dataclasses.replace(seen, suspects=(dataclasses.replace(seen.suspects[0], own_load=True), seen.suspects[1]))
     before = " ".join(written(diagnosis_page(seen, -1, None, 78)).split())
     assert "Which of them can this chapter's change end?" in before
     answered = judge_diagnosis(seen, "task:terminal")
     after = [line.plain for line in diagnosis_page(seen, -1, answered, 78)]
-    assert [line.strip() for line in after[:3]] == [
+    assert [line.strip() for line in after[:4]] == [
         "WHAT CAN THE CHANGE END?",
         "* the chapter's noise · ↓ the change acts on it",
+        "a stall with two causes counts in both rows",
         "This change can end 10.8 ms of the 48.6 ms of stalls a second.",
     ]
     assert "Which of them" not in " ".join(after)

@@ -181,14 +181,15 @@ def _signed(seen: SeenCauses) -> str:
     return f"{OWN_SIGN} {OWN_LOAD}{among}" if own else ""
 
 
-def _legend(seen: SeenCauses, room: int) -> str:
-    """Return the meanings of the signs in the list of causes, and of the numbers of stalls, in one line. The latter is
-    left out if no stall has two causes, or if the line would be longer than ``room``."""
+def _legend(seen: SeenCauses, room: int) -> list[str]:
+    """Return the meanings of the signs in the list of causes, and why the numbers of stalls do not add up, as one line,
+    or as two if one would be longer than ``room``. The latter is left out if no stall has two causes."""
     acted = f"{ACTS_SIGN} {ACTS}" if any(one.acts for one in seen.suspects) else ""
     signs = _BETWEEN_SIGNS.join(filter(None, (_signed(seen), acted)))
     several = seen.source == "trace" and sum(one.count or 0 for one in seen.suspects) > seen.stalls
-    whole = _BETWEEN_SIGNS.join(filter(None, (signs, _IN_BOTH if several else "")))
-    return whole if len(whole) <= room else signs
+    parts = [part for part in (signs, _IN_BOTH if several else "") if part]
+    whole = _BETWEEN_SIGNS.join(parts)
+    return [whole] if len(whole) <= room else parts
 
 
 def _ended(seen: SeenCauses) -> str:
@@ -246,8 +247,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     above: Lines = []
-    legend = _legend(seen, width - _LEAD)
-    for signed in filter(None, (legend, _ended(seen)) if told else ()):
+    for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):
         above += wrap(signed, width, " " * _LEAD, style="dim")
     lines = [*above, Text.assemble(" " * _LEAD, first), *lines]
     if why := several_right(seen, answered):
