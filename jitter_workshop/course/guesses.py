@@ -12,7 +12,7 @@ from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import MOVED
+from jitter_workshop.stats.effect import MOVED, few_events
 from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure_with_id, moved, ratio, titled
 from jitter_workshop.stats.omission import (
     BY_MESSAGE,
@@ -335,6 +335,16 @@ def _fall(one: Figure, factor: float, before: KnownRun, seen: KnownRun) -> str:
     return f"{told}, a factor of {least}{times_told(factor)}."
 
 
+def _events(one: Figure, before: KnownRun, seen: KnownRun) -> str:
+    """Return `` (7 → 0 events, counted as 1)`` for a count of fewer than ten events; "" for any other figure. The
+    factor counts no event as one."""
+    events = few_events(one, before, seen)
+    if events is None:
+        return ""
+    none = ", counted as 1" if 0 in events else ""
+    return f" ({events[0]} → {events[1]} events{none})"
+
+
 def _moved(one: Figure, before: KnownRun, seen: KnownRun) -> str:
     """Return the sentence on a figure in two runs without its full stop, so that a clause can follow."""
     return moved(one, before, seen).removesuffix(".")
@@ -363,7 +373,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
         much = "many" if one.unit == "a second" else "much"
         told = "" if value is None else f"{_moved(one, before, seen)}, {_factor(value)} times as {much}."
     elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
-        told = f"{_moved(one, before, seen)}, a factor of {_factor(value)}."
+        told = f"{_moved(one, before, seen)}{_events(one, before, seen)}, a factor of {_factor(value)}."
     if value is None:
         return None
     # The learner compares the answers with the value as it is told.

@@ -156,6 +156,7 @@ class Effects:
     - ``differences``: the differences of ``stats.effect.differences_by_figure``, the largest first.
     - ``missed``: the chapter's own figure, if it did not change as the chapter says and is not the figure of ``lead``.
       None in a chapter that judges by the due time: there the figure is ``nearest``.
+    - ``uncounted``: the name of the chapter's own figure, if a run does not have it; else "".
     """
 
     lead: Effect | None
@@ -170,6 +171,7 @@ class Effects:
     left_out: Uncompared = ""
     differences: tuple[Effect, ...] = ()
     missed: Effect | None = None
+    uncounted: str = ""
 
     @property
     def direction(self) -> Direction:

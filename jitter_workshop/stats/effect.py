@@ -134,6 +134,8 @@ def effects_of_change(
         lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
     apart = of_chapter if of_chapter is not None and (lead is None or of_chapter.name != lead.name) else None
     shown, missed = (apart, None) if as_wanted else (None, None if due else apart)
+    unread = shows is not None and of_chapter is None
+    uncounted = titled(figure_with_id(shows.figure), before.run).title if shows is not None and unread else ""
     nearest = of_chapter if due else _largest(every) or of_chapter
     risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
 
@@ -155,6 +157,7 @@ def effects_of_change(
             left_out=left_out,
             differences=differences,
             missed=missed,
+            uncounted=uncounted,
         )
 
     if lead is None or due or lead.direction == "same":
@@ -321,8 +324,7 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         counted = first * before.run.rated_s, second * after.run.rated_s
         if max(counted) < LEAST_EVENTS and not of_chapter:
             return None
-        if max(counted) < LEAST_EVENTS and _sort(one) == "cause":
-            events = round(counted[0]), round(counted[1])
+        events = few_events(one, before, after)
     if (
         one.id[0].isdigit()
         and not of_chapter
@@ -360,6 +362,16 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         within_runs=within,
         events=events,
     )
+
+
+def few_events(one: Figure, before: KnownRun, after: KnownRun) -> tuple[int, int] | None:
+    """Return how many events of a cause two runs counted, if both counted fewer than LEAST_EVENTS. A factor of so few
+    events says too much. Return None for any other figure."""
+    first, second = one.of(before), one.of(after)
+    if one.unit != "a second" or _sort(one) != "cause" or first is None or second is None:
+        return None
+    counted = first * before.run.rated_s, second * after.run.rated_s
+    return None if max(counted) >= LEAST_EVENTS else (round(counted[0]), round(counted[1]))
 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:

@@ -252,7 +252,7 @@ async def test_counts_of_an_emulated_machine_stand_at_compare_alone(stock: Path,
         screen = chapter_of(app)
         assert screen.query_one("#chart", ChartView).region.area == 0
         result = in_a_line(screen.sheet("#result").plain())
-        assert result.startswith("recorded, emulated: What changed: timer")
+        assert result.startswith("recorded, emulated: The change did")
         shown = screen.sheet("#data-sheet").plain()
         assert shown.startswith("RECORDED, EMULATED COUNTS, A SECOND")
         assert "BEFORE AND AFTER, ON THE RECORDINGS" in shown

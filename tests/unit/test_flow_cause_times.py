@@ -17,9 +17,10 @@ from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.presenter.course import diagnosis as words
-from jitter_workshop.presenter.runs import causes, effect, effect_table
+from jitter_workshop.presenter.runs import causes, effect, effect_table, verdict
 from jitter_workshop.presenter.runs.disturbances import own_threads_clause
 from jitter_workshop.presenter.runs.one_run import result_of_one_run
+from jitter_workshop.presenter.runs.result_table import CAN_END
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import cause_name, causes_to_show
 from jitter_workshop.stats.effect import effects_of_change
@@ -92,16 +93,15 @@ def test_a_task_has_its_name_unless_it_is_a_measured_thread() -> None:
 
 
 def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counted_one() -> None:
-    said = told(SHARING, PINNED, "pinning")
-    ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
-    assert said.startswith("What changed: threads moved to another CPU: 7 → 0 a second.")
-    left = f"Of the 107 ms a second that the change can end ({SHARED} and 1 smaller one), none is left."
-    assert left in " ".join(said.split())
-    assert f"{ours} no time before and 107 ms of each second after." in told(PINNED, SHARING, "pinning")
+    said = " ".join(told(SHARING, PINNED, "pinning").split())
+    assert said.startswith(f"{verdict.DID_ITS_WORK} ")
+    assert "threads moved to another CPU 7/s 0/s 7 → 0 events" in said
+    assert f"{CAN_END} 107 ms/s 0/s none after" in said
+    assert f"{CAN_END} 0/s 107 ms/s none before" in " ".join(told(PINNED, SHARING, "pinning").split())
     half = traced(("task", "accumulator", 50 * MS), ("task", "python", 790 * MS))
-    assert left.replace("none is", "25 ms are") in " ".join(told(SHARING, half, "pinning").split())
+    assert f"{CAN_END} 107 ms/s 25 ms/s 4.3× less" in " ".join(told(SHARING, half, "pinning").split())
     more = traced(("task", "accumulator", 300 * MS), ("task", "python", 790 * MS))
-    assert "smaller one) became 150 ms." in told(SHARING, more, "pinning", 300)
+    assert f"{CAN_END} 107 ms/s 150 ms/s 1.4× more" in " ".join(told(SHARING, more, "pinning", 300).split())
 
 
 @pytest.mark.parametrize("of", COURSE.chapters, ids=lambda one: one.id)
@@ -115,22 +115,19 @@ def test_compare_tells_the_rest_of_the_time_that_the_change_can_end_by_diagnose(
     after = dataclasses.replace(half, run=dataclasses.replace(half.run, id="another"))
     for short in (True, False):
         result = effect.result_of_two_runs(found, (every, after), "changed", 400, short=short)
-        said = written(result.told)
-        assert (f"Of the {nice_ns(round(ended))} a second that the change can end" in said) == (ended > 0)
-        named = any(f"can end ({one.label}" in said for one in found.causes if one.treated)
-        assert named == (ended > 0 and not short), "a low screen has the table"
+        said = " ".join(written(result.told).split())
+        assert (f"{CAN_END} {nice_ns(round(ended))}/s " in said) == (ended > 0)
         assert written(result.lines).count("can end") == (ended > 0)
 
 
 def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause() -> None:
     moving = traced(("migration", "python", 580), ("task", "python", 800 * MS), moved=7)
     said = " ".join(told(moving, PINNED, "pinning").split())
-    assert said.startswith("What changed: threads moved to another CPU: 7 → 0 a second. ")
-    small = "290 ns a second that the change can end (moves to another CPU, less than 1 % of all stalls), none is left."
-    assert small in said
+    assert said.startswith(f"{verdict.DID_ITS_WORK} ")
+    assert f"{CAN_END} 290 ns/s 0/s none after; <1 % of all" in said
     untraced = dataclasses.replace(moving, report=None)
     assert times_of_causes(untraced, PINNED, chapter("pinning")) == ()
-    assert told(untraced, PINNED, "pinning").startswith("What changed: threads moved to another CPU: 7 → 0 a second.")
+    assert told(untraced, PINNED, "pinning").startswith(f"{verdict.DID_ITS_WORK} ")
 
 
 @pytest.mark.parametrize("of", COURSE.chapters, ids=lambda one: one.id)

@@ -19,7 +19,7 @@ from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.presenter.course.diagnosis import diagnosis_question
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import effect, main_effect
 from jitter_workshop.presenter.text.lines import written
 from tests import madeup
 from tests.fakes import FakeWorkshop
@@ -80,11 +80,11 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert view.effects is not None
     assert view.effects.lead is None
     told = written(effect.result_of_two_runs(view.effects, pair, view.relation, 100).lines)
-    assert "the thread gave its CPU up: 2 → 800 a second, 400 times more" in told
+    assert "the thread gave its CPU up 2/s 800/s 400× more" in " ".join(told.split())
     assert told.startswith(f"{EMULATED}: ")
     assert "better" not in told
-    assert effect.large_figure(view.effects) == ("400×", "accent"), "a count, which is neither better nor worse"
-    assert effect.large_figure(pair[0]) == ("", "")
+    assert main_effect.large_figure(view.effects) == ("400×", "accent"), "a count, which is neither better nor worse"
+    assert main_effect.large_figure(pair[0]) == ("", "")
     found = walk.guess.outcome()
     assert found is not None
     assert found.near is None

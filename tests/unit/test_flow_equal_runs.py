@@ -39,20 +39,17 @@ BEFORE, AFTER = run("2", 9_000), run("3", 3_000, sched="fifo")
 def test_a_change_no_larger_than_the_difference_of_equal_runs_may_be_chance() -> None:
     assert result(BEFORE, AFTER).startswith("Looks better: ")
     told = result(BEFORE, AFTER, run("1", 36_000))
-    assert told.startswith("Perhaps better: p90: 9 µs → 3 µs, 3 times shorter (may be chance: equal runs of this ")
-    assert "session differ 4 times)" in told
+    assert told.startswith("Latency: perhaps better (equal runs differ 4×).")
+    assert "p90 9 µs 3 µs 3× shorter (4× counts)" in told
     assert result(BEFORE, AFTER, run("1", 18_000)).startswith("Looks better: "), "3 times is more than 2 times"
-    assert result(BEFORE, AFTER, run("1", 12_000, sched="fifo")).startswith("Perhaps better: "), "equal to the second"
+    equal = result(BEFORE, AFTER, run("1", 12_000, sched="fifo"))
+    assert equal.startswith("Latency: perhaps better "), "equal to the second"
 
 
 def test_the_limit_is_two_or_the_larger_factor_between_equal_runs() -> None:
     little = run("3", 6_000, sched="fifo")
-    told = (BEFORE, little)
-    found = effects_of_change(*map(KnownRun, told))
-    assert found.nearest is not None
-    assert effect.limit_told(found.nearest) == " (2 would count)"
-    far = dataclasses.replace(found.nearest, of_equal_runs=3.3)
-    assert effect.limit_told(far) == " (more than 3.3 would count: equal runs of this session differ by this factor)"
+    assert "p99.9 ~9 µs ~6 µs 1.5× shorter (2× counts)" in result(BEFORE, little)
+    assert "p99.9 ~9 µs ~6 µs 1.5× shorter (4× counts)" in result(BEFORE, little, run("1", 36_000))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis as words
-from jitter_workshop.presenter.runs import effect, effect_table, one_run
+from jitter_workshop.presenter.runs import effect, effect_table, one_run, verdict
+from jitter_workshop.presenter.runs.result_table import CAN_END
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.diagnosis_words import acts_on
@@ -185,9 +186,9 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(of_recorded(walk, 80))
-    assert result.startswith("recorded: What changed: the thread preempted: 73.4 → 3.7 a second")
-    left = "that the change can end (task unbound and 2 smaller ones), at most"
-    assert left in " ".join(result.split()), "a recording lists only the largest causes"
+    assert result.startswith("recorded: Looks better: 16× fewer stalls of 100 µs and more.")
+    assert "the thread preempted 73.4/s 3.7/s" in " ".join(result.split())
+    assert f"{CAN_END} 81.5 ms/s <" in " ".join(result.split()), "it lists only the largest causes"
     assert "RECORDED COUNTS" in plain(effect_table.two_run_table(counts, 80, one_run.origin_of(both[0])))
 
 
@@ -310,7 +311,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
         assert told.startswith(f"recorded, emulated: {figure_with_id(shows.figure).title}: ")
         assert "QEMU" in walk.runs.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(of_recorded(walk, 100))
-    assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
+    assert told.startswith(f"recorded, emulated: {verdict.DID_ITS_WORK}\n"), "it has no times, so no cause is known"
     assert "change in latency" not in told, "its times mean nothing"
     found = count_effects(*both, shows)
     told = [line.plain for line in effect_table.two_run_table(found, 100, one_run.origin_of(both[0]))]

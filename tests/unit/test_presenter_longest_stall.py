@@ -8,7 +8,7 @@ import pytest
 
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part
-from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs import effect, verdict
 from jitter_workshop.presenter.runs.longest_stall import largest_cause, longest_stalls, said_of_longest
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
@@ -16,7 +16,7 @@ from tests.unit.test_flow_suspects import report
 from tests.unit.test_stats_effect import run, said
 
 VMSTAT = Part("workqueue", "vmstat_update", 543_000)
-NO_EVENT = CauseTime("no event (hypervisor, firmware, memory)", (2.21e6, 4.39e6))
+NO_EVENT = CauseTime("no event (hypervisor, firmware, memory)", (2.21e6, 4.39e6), named=False)
 TREATED = CauseTime("interrupt virtio1-req.0", (1e6, 0.9e6), treated=True)
 
 
@@ -46,7 +46,7 @@ def told(*parts: Part, back: bool = False, traces: bool = True) -> str:
 
 
 def test_a_moved_maximum_is_explained_by_its_own_stall() -> None:
-    assert "607 µs, 67 times longer" in told(VMSTAT)
+    assert "67× longer, one event" in told(VMSTAT)
     assert "Most of the longest stall was work vmstat_update." in told(VMSTAT, Part("task", "kworker/1:1", 37_000))
     assert "Most of the first run's longest stall was work vmstat_update." in told(VMSTAT, back=True)
     third = (Part("task", "rngd", 240_000), Part("irq", "nic0", 190_000), Part("softirq", "NET_RX", 170_000))
@@ -62,7 +62,8 @@ def test_a_percentile_that_many_stalls_decide_is_explained_by_the_sums() -> None
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another")
     found = effects_of_change(KnownRun(before), KnownRun(after))
     text = " ".join(said(dataclasses.replace(found, causes=(NO_EVENT, TREATED)), before, after).split())
-    assert "It may come from no event (hypervisor, firmware, memory): 2.21 ms → 4.39 ms of each second." in text
+    assert text.startswith("Latency: perhaps worse (most with no event).")
+    assert "2.21 ms/s 4.39 ms/s +2.18 ms, most: no event" in text
 
 
 @pytest.mark.parametrize("how", ["longer", "shorter"])
@@ -89,3 +90,12 @@ def test_parts_with_one_name_are_one_cause() -> None:
     cause = largest_cause(made, traced(made))
     assert cause is not None
     assert (cause.kind, cause.total_ns) == ("timer", 70_000)
+
+
+def test_a_moved_maximum_is_perhaps_a_gain_only_if_the_change_acts_on_its_stall() -> None:
+    other = told(VMSTAT, back=True)
+    assert other.startswith(f"{verdict.NO_CHANGE} "), "another cause"
+    assert told(traces=False).startswith(f"{verdict.NO_CHANGE} "), "no trace"
+    ours = Part("irq", "virtio1-req.0", 543_000)
+    assert told(ours, back=True).startswith("Latency: perhaps better (one event). ")
+    assert told(ours).startswith("Latency: perhaps worse (one event). ")

@@ -42,11 +42,11 @@ def spin(us_1: int, us_10: int = 1_800, workload: str = "spin", **causes: int) -
 
 def test_many_more_short_stalls_are_told_with_the_cause_that_made_most_of_them() -> None:
     before, after = spin(3_229, no_event=1_202, timer=1_250), spin(12_235, no_event=10_981, timer=1_254)
-    said = "Stalls of 1 to 10 µs: 286 → 2,090 a second, most with no event (host noise)."
+    said = "Stalls of 1 to 10 µs: 286 → 2,090 a second, most with no event of the kernel."
     assert short_stalls_told((before, after)) == said
     assert short_stalls_told((after, before)) == said.replace("286 → 2,090", "2,090 → 286"), "also if they are gone"
     result = effect.result_of_two_runs(effects_of_change(before, after), (before, after), "changed", 300)
-    assert said in written(result.told)
+    assert said in written(result.notes)
     named = spin(3_229, nic=100, timer=1_250), spin(12_235, nic=9_000, timer=1_254)
     assert short_stalls_told(named).endswith(" a second, most from interrupt nic0.")
 

@@ -13,7 +13,7 @@ from jitter_workshop.model.run import HUNTED
 from jitter_workshop.model.text import ID, LABEL, LINE, SENTENCE, SHORT, WORD, capital, clean, tally
 from jitter_workshop.presenter.course.hunt import past_hunts
 from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
-from jitter_workshop.presenter.runs.effect import describe_effect
+from jitter_workshop.presenter.runs.effect_words import describe_effect
 from jitter_workshop.presenter.text.lines import cpus_in_short, items, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.check_words import value_in_words

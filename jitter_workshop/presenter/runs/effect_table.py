@@ -60,7 +60,7 @@ def two_run_table(
     if not found and not causes:
         return []
     apart = neither_is_better(runs)
-    which = _columns(relation, runs, undecided=undecided)
+    which = columns_of(relation, runs, undecided=undecided)
     lead = f"{origin.upper()} " if origin else ""
     rows, styles, words = list[list[str]](), list[str](), list[str]()
 
@@ -73,7 +73,7 @@ def two_run_table(
     def rows_of(effects: Sequence[Effect]) -> None:
         for e in effects:
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
-            told = _none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
+            told = none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
             direction = "same" if apart else e.direction
             # Beside different noises, only the chapter's figure and the stalls are of interest.
@@ -107,7 +107,7 @@ def two_run_table(
     return [*lines, *(wrap(_SUMMED, width, style="dim") if _overlapping(causes, runs) else [])]
 
 
-def _columns(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool) -> tuple[str, str]:
+def columns_of(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool) -> tuple[str, str]:
     """Return the words above the columns of the two runs. Two kinds of run have no before and after, so their names
     stand there, if these are different and have room."""
     if relation != "changed" or undecided:
@@ -119,7 +119,7 @@ def _columns(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool) -
     return (first, second) if named else RUN_NAMES
 
 
-def _none_in(which: str) -> str:
+def none_in(which: str) -> str:
     """Return the words for a run without an event. ``which``: the head of the run's column."""
     if which in OF_A_CHANGE:
         return f"none {which}"
@@ -144,7 +144,7 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     if factor < ALIKE or not cause.known:
         return ""
     if min(cause.ns) < 1:
-        return _none_in(which[1 if after < before else 0])
+        return none_in(which[1 if after < before else 0])
     least = ">" if any(cause.at_most) else ""
     return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
 

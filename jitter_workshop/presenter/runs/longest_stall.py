@@ -48,17 +48,29 @@ def took_half(cause: Suspect | None, stall: ExplainedStall) -> bool:
     return cause is not None and 2 * (cause.total_ns or 0) >= stall.duration_ns
 
 
-def said_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> str:
-    """Return a sentence on what took the longest stall of the run in which a figure was larger. ``effect``: the effect
-    on a figure that one stall, or few, decide, such as the maximum. ``runs``: the two runs. Return "" if this run has
-    no trace, or no stall."""
-    first = effect.how in ("shorter", "fewer", "less", "lower")
-    report = runs[0 if first else 1].report
+def largest_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> tuple[ExplainedStall, Suspect | None] | None:
+    """Return the longest stall of the run in which a figure was larger, and the cause that took most of it. ``effect``:
+    the effect on a figure that one stall, or few, decide, such as the maximum. ``runs``: the two runs. Return None if
+    this run has no trace, or no stall."""
+    if len(runs) != 2:
+        return None
+    report = runs[0 if _first_is_larger(effect) else 1].report
     stalls = longest_stalls(report) if report is not None else []
-    if report is None or not stalls:
+    return None if report is None or not stalls else (stalls[0], largest_cause(stalls[0], report))
+
+
+def _first_is_larger(effect: Effect) -> bool:
+    """Return True if a figure was larger in the first of two runs."""
+    return effect.how in ("shorter", "fewer", "less", "lower")
+
+
+def said_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> str:
+    """Return a sentence on the stall and the cause of :func:`largest_of_longest`; "" if there is none."""
+    found = largest_of_longest(effect, runs)
+    if found is None:
         return ""
-    stall, cause = stalls[0], largest_cause(stalls[0], report)
-    which = "the first run's longest stall" if first else "the longest stall"
+    stall, cause = found
+    which = "the first run's longest stall" if _first_is_larger(effect) else "the longest stall"
     if cause is None or not is_named(cause):
         return f"The trace names no cause of {which}."
     share = "Most" if took_half(cause, stall) else "The largest part"

@@ -1,16 +1,23 @@
-"""Say the result of two runs in a few words. The judgement is that of ``presenter.runs.effect``, which says it in
-full."""
+"""Say the result of two runs in a few words. The judgement is that of ``presenter.runs.main_effect``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from jitter_workshop.flow.measuring.known_reason import reason_of
-from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.walk import CompareView, OwnLatency, OwnResult
-from jitter_workshop.presenter.runs.disturbances import neither_is_better, noises_differ
-from jitter_workshop.presenter.runs.effect import curve_is_quiet, explained_by, in_doubt, told_first
+from jitter_workshop.presenter.runs.main_effect import LatencyVerdict, explained_by, judge_latency
 from jitter_workshop.stats.figures import KnownRun
+
+_IN_SHORT: dict[LatencyVerdict, OwnLatency] = {
+    "better": "better",
+    "worse": "worse",
+    "perhaps better": "perhaps better",
+    "perhaps worse": "perhaps worse",
+    "differs": "runs differ",
+    "not comparable": "not comparable",
+}
+"""The judgements on latency in the words of home. Any other judgement is no clear change."""
 
 
 def result_in_short(view: CompareView, runs: Sequence[KnownRun], *, unshown: bool = False) -> OwnResult:
@@ -24,16 +31,4 @@ def result_in_short(view: CompareView, runs: Sequence[KnownRun], *, unshown: boo
     if reason is not None:
         unknown = explained_by(reason, found.shown or found.missed)
         return OwnResult("not comparable", None if unknown else figure)
-    return OwnResult(_latency(found, runs), figure)
-
-
-def _latency(found: Effects, runs: Sequence[KnownRun]) -> OwnLatency:
-    """Return the words for the effect on latency or stalls. Two runs of different kinds are never called better."""
-    first = told_first(found)
-    if found.lead is None or first is None or curve_is_quiet(found, runs):
-        return "no clear change"
-    if noises_differ(runs) or neither_is_better(runs) or found.direction == "same":
-        return "runs differ"
-    if in_doubt(found.lead, found, runs):
-        return "perhaps better" if found.direction == "better" else "perhaps worse"
-    return found.direction
+    return OwnResult(_IN_SHORT.get(judge_latency(found, runs), "no clear change"), figure)

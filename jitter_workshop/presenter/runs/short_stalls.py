@@ -70,4 +70,4 @@ def _most_from(runs: Sequence[KnownRun], each: Sequence[float]) -> str:
 
 
 def _cause(kind: str, name: str) -> str:
-    return "with no event (host noise)" if kind == _OF_THE_HOST else f"from {label(kind, name)}"
+    return "with no event of the kernel" if kind == _OF_THE_HOST else f"from {label(kind, name)}"

@@ -355,7 +355,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         # A cut sentence says so; the table has room for all of them. A worsening and the caveats are never cut.
         uncut = result.uncut and result.uncut + (len(told) > result.uncut)
         room = max(most - len(caveats), _LEAST_TOLD, uncut)
-        if len(told) > room or not caveats:
+        if len(told) > room or not (caveats or uncut):
             told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
         return [*told, *caveats, *_cut(guess, room - len(told), width)]
 

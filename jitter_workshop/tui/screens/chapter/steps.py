@@ -42,7 +42,16 @@ from jitter_workshop.presenter.host.plan import (
 )
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.proofs import proof
-from jitter_workshop.presenter.runs import causes, curves, disturbances, effect, effect_table, one_run
+from jitter_workshop.presenter.runs import (
+    causes,
+    curves,
+    disturbances,
+    effect,
+    effect_table,
+    effect_words,
+    main_effect,
+    one_run,
+)
 from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
@@ -852,7 +861,7 @@ class Measure(Step):
         running, due, waits = self.page.run, self.walk.runs.from_due_time, self.page.with_waits
         if running is None:
             seen = self.walk.runs.known(self.name)
-            return effect.large_figure(seen, self.page.asked, from_due_time=due, with_waits=waits)
+            return main_effect.large_figure(seen, self.page.asked, from_due_time=due, with_waits=waits)
         now, workload = running.progress, running.request.workload
         return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due, with_waits=waits)
 
@@ -1345,10 +1354,10 @@ class Compare(Step):
         if found is None or unlike_runs or readings_apart(*both):
             return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
         changed = relation == "changed" and self._cured is None
-        told = effect.beside_its_line(effect.describe_effect(found) if changed else effect.apart(found))
+        told = effect_words.beside_its_line((effect_words.describe_effect if changed else effect_words.apart)(found))
         # The space between two curves is shaded as better or worse only where the result says so. After a proof its
         # verdict says that, and not two of many runs.
-        judged = not proof.leads(self.proof) and effect.calls_better_or_worse(self._effects, both, relation)
+        judged = not proof.leads(self.proof) and main_effect.calls_better_or_worse(self._effects, both, relation)
         between = (before, after) if judged else None
         undecided = proof.leads(self.proof) or (changed and not disturbances.noises_differ(both))
         loud = found.factor >= MOVED and not found.doubtful and (judged or not undecided)
@@ -1539,18 +1548,15 @@ class Compare(Step):
         if self.proof is not None:
             return proof.earlier_proof_text(self.proof)
         # A chapter that changes nothing has nothing to prove.
-        return f"{effect.NOT_PROVEN}{self._offer}." if self.walk.chapter.changes != "nothing" else ""
-
-    @property
-    def _offer(self) -> str:
-        """Return a clause that names the key for a proof. Return "" if this change cannot be proven here."""
-        return f"; {proof.KEY}" if self.offers_proof else ""
+        if self.walk.chapter.changes == "nothing":
+            return ""
+        return f"{effect.TWO_RUNS}; {proof.KEY}." if self.offers_proof else f"{effect.NOT_PROVEN}."
 
     def headline(self) -> tuple[str, str]:
         if self._relation != "changed" or proof.leads(self.proof):
             return "", ""
         runs = () if self.walk.host.rehearsed else self._both or ()
-        return effect.large_figure(self._effects, runs=runs)
+        return main_effect.large_figure(self._effects, runs=runs)
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]

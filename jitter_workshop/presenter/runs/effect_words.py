@@ -1,0 +1,78 @@
+"""Say in words how one figure differs between two runs, and why chance may explain it."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.effect import Effect
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
+from jitter_workshop.stats.scale import times_told
+
+_EQUAL_RUNS = "equal runs of this session differ"
+
+
+def change(effect: Effect) -> str:
+    """Return ``p99.9: 210 µs → 12 µs``."""
+    return f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
+
+
+def none_told(effect: Effect) -> str:
+    """Return in words which of two runs had no event; "" if both had events. The words replace a factor, which cannot
+    be computed from a count of 0."""
+    if not effect.at_least:
+        return ""
+    return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
+
+
+def events_told(effect: Effect) -> str:
+    """Return the number of events of a chapter's cause in two runs: ``7 → 1 events``. A factor of so few events says
+    too much. Return "" if a run counted more events, or if their number is not known."""
+    if effect.events is None:
+        return ""
+    return f"{effect.events[0]} → {effect.events[1]} events"
+
+
+def describe_effect(effect: Effect) -> str:
+    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``; only the values if their factor is below ALIKE."""
+    if effect.factor < ALIKE:
+        return change(effect)
+    if events := events_told(effect):
+        return f"{change(effect)} ({events})"
+    told = f"{change(effect)}, {none_told(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
+    return f"{told}, though stalls took no {effect.how.replace('fewer', 'less')} time" if effect.against_time else told
+
+
+def beside_its_line(told: str) -> str:
+    """Return an effect's words without its two values, for a chart below the result that tells them: ``p99.9: 17 times
+    shorter``. ``told``: the words of :func:`describe_effect` or :func:`apart`. Words without a factor stay as they
+    are."""
+    name, _, rest = told.partition(": ")
+    _, comma, factor = rest.partition(", ")
+    return f"{name}: {factor}" if comma else told
+
+
+def apart(effect: Effect) -> str:
+    """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, a factor of 17``."""
+    if effect.factor < ALIKE:
+        return change(effect)
+    factor = f"more than {times_told(MOST_BY_LUCK)}" if effect.factor > MOST_BY_LUCK else times_told(effect.factor)
+    return f"{change(effect)}, {none_told(effect) or f'a factor of {factor}'}"
+
+
+def doubt_told(effect: Effect) -> str:
+    """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
+    if effect.within_runs:
+        return " (may be chance: the blocks of one run differ as much)"
+    if effect.by_chance and not effect.few:
+        return " (may be chance)"
+    if effect.within_equal_runs and not effect.one_event and effect.factor >= MOVED:
+        return f" (may be chance: {_EQUAL_RUNS} {times_told(effect.of_equal_runs)} times)"
+    return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
+
+
+def short_doubt(effect: Effect) -> str:
+    """Return the reason why an effect may be chance, in two or three words for a cell; "" if there is no such
+    reason."""
+    if effect.within_equal_runs and effect.factor >= MOVED and not (effect.one_event or effect.within_runs):
+        return f"equal runs differ {times_told(effect.of_equal_runs)}×"
+    if effect.one_event:
+        return "one event"
+    return "few stalls" if effect.few else "may be chance" if effect.within_runs or effect.by_chance else ""

@@ -1,0 +1,254 @@
+"""Show the figures that judge a change between two runs, as a table of few rows.
+
+The rows are the same in each chapter: its figure, the figure that judges the runs, the time that the change can end,
+and the time of all other causes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason
+from jitter_workshop.presenter.runs.disturbances import neither_is_better
+from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, columns_of, none_in, of_a_second
+from jitter_workshop.presenter.runs.effect_words import events_told, short_doubt
+from jitter_workshop.presenter.runs.main_effect import (
+    LatencyVerdict,
+    against_the_lead,
+    by_the_due_time,
+    explained_by,
+    judge_latency,
+    told_first,
+    two_clocks,
+)
+from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.effect import ALIKE, MOVED
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, KnownRun
+from jitter_workshop.stats.scale import nice_ns, times_told
+
+OWN_NOISE = "own noise"
+"""The words for the load that the chapter makes beside its runs."""
+SAME = "about the same"
+_UNKNOWN = "–"
+CAN_END = "time the change can end"
+_OTHERS, _ALL = "time of other causes", "time of all causes"
+_GAP = 2
+_LEAST_WORDS = 14
+"""The least width of the last column in cells. If a narrow screen leaves it less, its words stand below the row."""
+_MOST_OF_IT = 0.5
+"""The least share of a difference with which a cause is said to be most of it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ResultRow:
+    """Hold a row of the table: its name, its values in the two runs, words on their difference, and the row's style.
+    ``extra``: True for a row that a small screen leaves out first."""
+
+    name: str
+    first: str
+    second: str
+    told: str = ""
+    style: str = ""
+    extra: bool = False
+
+
+def result_rows(
+    found: Effects, runs: Sequence[KnownRun], reason: KnownReason | None, which: tuple[str, str]
+) -> list[ResultRow]:
+    """Return the rows that tell what a change between two runs did, those without data left out. ``reason``: why the
+    latency of the two runs cannot be compared; then no latency is among them. None if it can. ``which``: the words for
+    the two runs."""
+    judged: LatencyVerdict = "not comparable" if reason is not None else judge_latency(found, runs)
+    rows = list[ResultRow]()
+    of_chapter = found.shown or found.missed
+    if of_chapter is not None and not explained_by(reason, of_chapter):
+        clear = found.shown is not None
+        rows.append(_row(of_chapter, which, "accent" if clear else "", limit=not clear and of_chapter.sort != "cause"))
+    elif found.uncounted:
+        rows.append(ResultRow(found.uncounted, _UNKNOWN, _UNKNOWN, "not known"))
+    if reason is None:
+        rows += _of_latency(found, runs, judged, which, told={row.name for row in rows})
+    if not neither_is_better(runs):
+        rows += _of_the_change(found.causes, which)
+    return [*rows, *_of_others(found.causes)]
+
+
+def _of_latency(
+    found: Effects, runs: Sequence[KnownRun], judged: LatencyVerdict, which: tuple[str, str], told: set[str]
+) -> list[ResultRow]:
+    """Return the row of the figure that judges the runs, and those of the other effects that the verdict tells or that
+    are sure. ``told``: the names of the rows above."""
+    first, lead, tail = told_first(found), found.lead, found.tail
+    due = first or found.nearest
+    if due is not None and by_the_due_time(due):
+        before, after = (FIGURES[DUE_TAIL].of(seen) for seen in runs)
+        values = [_UNKNOWN if value is None else nice_ns(value) for value in (before, after)]
+        transit = [ResultRow(f"p{DUE_TAIL} by transit", values[0], values[1])] if two_clocks(runs) else []
+        return [*transit, _row(due, which, _style(due, judged), limit=True)]
+    nearest = found.nearest if found.nearest is not None and found.nearest.sort != "cause" else None
+    judge = tail or first or nearest
+    # The chapter's figure is the first row, also if it is one of latency.
+    of_latency = found.shown is None and found.missed is None and not found.uncounted
+    shown = [one for one in ((first, judge) if of_latency else (judge, first)) if one is not None]
+    if lead is not None and first is not lead and not lead.doubtful and lead.direction == found.direction:
+        shown.append(lead)
+    against = against_the_lead(found)
+    if against is not None:
+        shown.append(against)
+    by_name = {one.name: one for one in reversed(shown) if one.name not in told}
+    order = dict.fromkeys(one.name for one in shown if one.name in by_name)
+    # The verdict names the effect that is told first, unless it is unclear.
+    kept = {one.name for one in (judge, against, None if judged == "unclear" else first) if one is not None}
+    mixed = against is not None
+    rows = list[ResultRow]()
+    for name in order:
+        style = _style(by_name[name], judged, mixed=mixed)
+        rows.append(_row(by_name[name], which, style, limit=True, extra=name not in kept))
+    return rows
+
+
+def _style(effect: Effect, judged: LatencyVerdict, *, mixed: bool = False) -> str:
+    """Return the style of a row: a colour only for a sure effect of runs that are called better or worse. ``mixed``:
+    True if another figure moved against this effect, so that a gain is no plain one."""
+    if mixed and effect.direction == "better":
+        return ""
+    if judged not in ("better", "worse") or effect.doubtful or effect.factor < MOVED or effect.against_time:
+        return ""
+    return {"better": "good", "worse": "bad"}.get(effect.direction, "")
+
+
+def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = False, extra: bool = False) -> ResultRow:
+    """Return the row of an effect. ``limit``: True to tell the least factor that counts, if the effect is smaller.
+    ``extra``: as in :class:`ResultRow`."""
+    rate = effect.values[1].endswith(A_SECOND)
+    first, second = (f"{v.removesuffix(A_SECOND)}{SHORT_A_SECOND if rate else ''}" for v in effect.values)
+    return ResultRow(effect.name, first, second, _difference(effect, which, limit=limit), style, extra)
+
+
+def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
+    """Return the difference of a figure in a few words, with its doubt: ``1.57× shorter (2× counts)``."""
+    if effect.factor < ALIKE:
+        return SAME
+    if events := events_told(effect):
+        return events
+    if effect.at_least:
+        told = none_in(which[int(effect.values[1].split()[0] == "0")])
+    else:
+        told = f"{times_told(effect.factor)}× {effect.how}"
+    if effect.against_time:
+        return f"{told}, in no {effect.how.replace('fewer', 'less')} time"
+    if not effect.at_least and (least := _least_that_counts(effect, limit=limit)) is not None:
+        return f"{told} ({times_told(least)}× counts)"
+    doubt = short_doubt(effect)
+    return f"{told}, {doubt}" if doubt else told
+
+
+def _least_that_counts(effect: Effect, *, limit: bool) -> float | None:
+    """Return the least factor that counts, if an effect is smaller and has no other doubt; else None. It is MOVED, or
+    the factor between equal runs if that is larger."""
+    least = max(effect.of_equal_runs, MOVED)
+    if effect.factor < MOVED:
+        return least if limit else None
+    return least if effect.within_equal_runs and not (effect.one_event or effect.within_runs) else None
+
+
+def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[ResultRow]:
+    """Return the row of the time that the chapter's change can end; the step ``diagnose`` told this time of the first
+    run. Return [] if the change acts on no cause of either run."""
+    treated = [one for one in causes if one.treated]
+    before = sum(one.ns[0] for one in treated if not one.at_most[0])
+    after = sum(one.ns[1] for one in treated)
+    if max(before, after) < 1:
+        return []
+    if min(before, after) < 1:
+        told = none_in(which[int(after < 1)])
+    elif max(before, after) < ALIKE * min(before, after):
+        told = SAME
+    else:
+        told = f"{times_told(max(before, after) / min(before, after))}× {'less' if after < before else 'more'}"
+    larger = int(after > before)
+    small = max(before, after) < LEAST_ROW * sum(one.ns[larger] for one in causes)
+    least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""
+    told = f"{'>' if least and after < before else ''}{told}{'; <1 % of all' if small else ''}"
+    return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told)]
+
+
+def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
+    """Return the row of the time of all causes on which the change does not act, with the cause of
+    :func:`most_of_others`. Return [] without such causes."""
+    others = [one for one in causes if not one.treated]
+    if not others:
+        return []
+    whole = [sum(one.ns[run] for one in others) for run in (0, 1)]
+    least = ["<" if any(one.at_most[run] for one in others) else "" for run in (0, 1)]
+    first, second = (f"{sign}{_time(ns)}" for sign, ns in zip(least, whole, strict=True))
+    name = _OTHERS if len(others) < len(causes) else _ALL
+    most, step = most_of_others(causes), whole[1] - whole[0]
+    if most is None:
+        return [ResultRow(name, first, second, "" if any(least) else SAME)]
+    share = "most" if (most.ns[1] - most.ns[0]) / step >= _MOST_OF_IT else "largest"
+    label = OWN_NOISE if most.own_load else most.label.partition(" (")[0]
+    return [ResultRow(name, first, second, f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}, {share}: {label}")]
+
+
+def most_of_others(causes: Sequence[CauseTime]) -> CauseTime | None:
+    """Return the cause that made most of the difference in the time of all causes on which the change does not act.
+    Return None if this time is about the same in both runs, or not known."""
+    others = [one for one in causes if not one.treated]
+    whole = [sum(one.ns[run] for one in others) for run in (0, 1)]
+    if max(whole) < ALIKE * min(whole) or max(whole) < 1 or any(any(one.at_most) for one in others):
+        return None
+    return max(others, key=lambda one: (one.ns[1] - one.ns[0]) * (1 if whole[1] > whole[0] else -1))
+
+
+def _time(ns: float) -> str:
+    """Return a time of each second, in ns: ``4.2 ms/s``."""
+    return f"{of_a_second(ns)}{SHORT_A_SECOND}"
+
+
+def result_table(
+    found: Effects,
+    runs: Sequence[KnownRun],
+    width: int,
+    head: str,
+    reason: KnownReason | None = None,
+    *,
+    proven: bool = False,
+    most: int | None = None,
+) -> Lines:
+    """Return the rows of :func:`result_rows` as a table; [] if there are none. No cell is cut: words that are too long
+    go on in the next line. ``head``: the first cell of the head, such as the state of the proof. ``proven``: True if a
+    proof judges the change, so that these two runs do not. ``most``: the most rows, if some of them are extra; None for
+    all."""
+    which = columns_of("changed", runs, undecided=proven)
+    rows = result_rows(found, runs, reason, which)
+    while most is not None and len(rows) > most and any(row.extra for row in rows):
+        rows.remove(next(row for row in reversed(rows) if row.extra))
+    if not rows:
+        return []
+    rows.insert(0, ResultRow(head, *which, style="dim"))
+    sizes = column_sizes([(row.name, row.first, row.second) for row in rows])
+    last = width - sum(sizes) - 3 * _GAP
+    apart = last < _LEAST_WORDS
+    if apart:
+        # Too narrow for four columns: the words stand below their row.
+        last = width - _GAP
+        sizes[0] = min(sizes[0], width - sizes[1] - sizes[2] - 2 * _GAP)
+    lines: Lines = []
+    gap = " " * _GAP
+    for row in rows:
+        names, words = [one.plain for one in wrap(row.name, sizes[0])], [one.plain for one in wrap(row.told, last)]
+        beside = [] if apart else words
+        texts = list[str]()
+        for at in range(max(len(names), len(beside), 1)):
+            values = (row.first, row.second) if at == 0 else ("", "")
+            cells = [in_cells(names[at] if at < len(names) else "", sizes[0])]
+            cells += [in_cells(value, size, right=True) for value, size in zip(values, sizes[1:], strict=True)]
+            texts.append(gap.join([*cells, beside[at] if at < len(beside) else ""]))
+        texts += [f"{gap}{one}" for one in words if apart and one]
+        style = "text" if proven and row.style != "dim" else row.style or "text"
+        lines += [Text(text.rstrip(), style) for text in texts]
+    return lines
