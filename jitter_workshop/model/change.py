@@ -13,6 +13,8 @@ When = Literal["run", "runtime", "boot", "host", "report"]
 ONCE = "once:"
 """The prefix of the id of a boot parameter that is wanted for the next boot only."""
 
+IRQ_AFFINITY = "irq-affinity"
+"""The id of the tunable that takes the hot CPUs out of the affinities of interrupts."""
 IRQ_HERE = "irq-here"
 """The id of the tunable by which a chapter has one device interrupt the hot CPU during a run."""
 

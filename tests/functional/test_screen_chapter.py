@@ -548,11 +548,43 @@ async def test_a_page_and_its_question_are_on_one_screen_where_they_fit() -> Non
         assert task.answers[-1].text[:30] in text_of(app)
 
 
+async def test_a_question_stays_in_sight_below_a_page_that_is_scrolled() -> None:
+    workshop = open_workshop(course=builtin_course())
+    for chapter in ("realtime", "coordinated-omission", "ack-intervals"):
+        workshop.walk(chapter).go("predict")
+        app = WorkshopApp(workshop, chapter)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
+            task = screen.walk.chapter.prediction
+            assert task is not None
+            while True:
+                seen = text_of(app)
+                assert task.question[:30] in " ".join(seen.split())
+                assert all(f"{number}  {answer.text[:30]}" in seen for number, answer in enumerate(task.answers, 1))
+                assert CHOOSES in bar.shown
+                if not screen.pane().more_below:
+                    break
+                assert TURNS in bar.shown
+                # As long as there is more to read, an arrow scrolls.
+                at = screen.pane().scroll_offset.y
+                await pilot.press("down")
+                assert screen.pane().scroll_offset.y == at + 1
+                await pilot.press("enter")
+                await settled(pilot)
+            await pilot.press("4", "enter")
+            await settled(pilot)
+            kept = screen.walk.progress.prediction
+            assert kept is not None
+            assert kept.choice == task.answers[3].id
+
+
 async def test_a_question_below_a_long_page_is_named_in_the_footer_only_where_it_is_seen() -> None:
     workshop = open_workshop(course=builtin_course())
     workshop.walk("realtime").go("predict")
     app = WorkshopApp(workshop, "realtime")
-    async with app.run_test(size=(80, 24)) as pilot:
+    # Too low for a page beside a question that stays.
+    async with app.run_test(size=(80, 20)) as pilot:
         await settled(pilot)
         screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
         task = screen.walk.chapter.prediction
@@ -597,9 +629,8 @@ async def test_enter_skips_no_question_of_which_an_answer_is_below_the_fold(
         while TURNS in bar.shown:
             assert ("chapter.enter", "no guess") not in bar.shown
             # A page has the question with all of its answers, or nothing of it.
-            seen = " ".join(text_of(app).split())
-            assert task.question[:30] not in seen
-            assert not any(answer.strip() in text_of(app) for answer in answers)
+            seen = task.question[:30] in " ".join(text_of(app).split())
+            assert [answer.strip() in text_of(app) for answer in answers] == [seen] * len(answers)
             await pilot.press("enter")
             await settled(pilot)
             assert screen.step == "predict"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -287,6 +289,26 @@ async def test_the_footer_says_that_a_run_begins_with_a_write(monkeypatch: pytes
         await pilot.press("m")
         await settled(pilot)
         assert workshop.measured == 1
+
+
+async def test_the_title_tells_the_write_that_stands_while_a_run_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop, _ = before_a_write(monkeypatch)
+    workshop.gate = threading.Event()
+    app = WorkshopApp(workshop, "interrupts")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        before = text_of(app).splitlines()[0]
+        await pilot.press("enter")
+        try:
+            await asyncio.to_thread(workshop.reached_gate.wait, 10)
+            await pilot.pause()
+            head = text_of(app).splitlines()[0]
+        finally:
+            workshop.gate.set()
+        await settled(pilot)
+        after = text_of(app).splitlines()[0]
+    assert head.rstrip().endswith("interrupt 34 → CPU 1 during this run")
+    assert ("nothing changed" in before, "nothing changed" in head, "nothing changed" in after) == (True, False, True)
 
 
 async def test_m_makes_no_run_whose_write_lies_below_the_fold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, order_for
 from jitter_workshop.bench.parent import NOT_UNDERSTOOD
 from jitter_workshop.errors import HostError, MeasureError
-from jitter_workshop.flow.host_ops.company import movable_irq
+from jitter_workshop.flow.host_ops.company import irqs_of_load
 from jitter_workshop.host.irq.interrupts import read_interrupts
 from jitter_workshop.host.irq.irq_affinity import Irq, read_effective
 from jitter_workshop.host.root import HostRoot
@@ -107,7 +107,7 @@ def test_the_interrupts_of_random_numbers_arrive_where_their_affinity_puts_them(
     which: Callable[[set[int]], int], tmp_path: Path
 ) -> None:
     root, cpu = HostRoot(), which(os.sched_getaffinity(0))
-    irq = movable_irq(root, "hwrng")
+    irq = irqs_of_load(root, "hwrng").movable
     if irq is None or irq.affinity is None or cpu not in irq.affinity:
         pytest.skip("this host has no virtual random number device whose interrupt can be moved to this CPU")
     hot = last_cpu()

@@ -13,9 +13,10 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import measuring
+from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.arrival import InterruptStays, arrival, arrival_in_proof, arrival_plan, arriving
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.request import STAYS_THERE, MeasureRequest, arrival_words
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone, RestoreResult
@@ -212,6 +213,30 @@ def test_no_write_is_offered_where_it_would_spoil_the_run_or_cannot_be_made(
     if why == "alone":
         walk.noise.switch()
     assert walk.measuring.request("measure").arrival is None
+
+
+@pytest.mark.parametrize("why", ["", "alone", "measured", "none"])
+def test_the_page_of_the_guess_names_the_write_as_the_page_of_the_run_does(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    walk = open_workshop(course=builtin_course()).walk("interrupts")
+    company = walk.chapter.company
+    assert company is not None
+    known = replace(walk.chapter, company=replace(company, interrupts=("virtio4-input",), movable=34))
+    walk = ChapterWalk(known, walk._context)
+    monkeypatch.setattr(measuring, "arrival", lambda *_: None if why == "none" else CHANGE)
+    monkeypatch.setattr(type(walk.host), "reason", "")
+    if why == "alone":
+        walk.noise.switch()
+    if why == "measured":
+        monkeypatch.setattr(type(walk.measuring), "unmeasured", lambda *_: False)
+    page = walk.page("predict")
+    assert ("The first run begins with a write" in page) is (why == "")
+    if not why:
+        write = arrival_words(walk.measuring.request("measure"), lasting=False)
+        assert page.endswith(f"**The first run begins with a write:** {write}")
+        assert f"writes {CHANGE.after} to {CHANGE.path} (now {CHANGE.before})" in write
+        assert arrival_words(walk.measuring.request("measure")) == f"{write} {STAYS_THERE}"
 
 
 @pytest.mark.parametrize("why", ["", "alone", "measured"])

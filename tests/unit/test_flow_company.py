@@ -10,7 +10,12 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.host_ops import company
-from jitter_workshop.flow.host_ops.company import barred_company, brings_an_interrupt, movable_irq, with_company_of_host
+from jitter_workshop.flow.host_ops.company import (
+    barred_company,
+    brings_an_interrupt,
+    irqs_of_load,
+    with_company_of_host,
+)
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus
 from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.irq.irq_affinity import Irq
@@ -111,7 +116,7 @@ def test_a_load_that_only_root_can_make_is_named_where_it_would_help(
 ) -> None:
     root = HostRoot(board(tmp_path).root.root)
     has(monkeypatch, only_root, disk=(disk,), hwrng=(hwrng,))
-    assert barred_company(interrupts(), root) == (company.ONLY_ROOT if said else "")
+    assert barred_company(with_company_of_host(interrupts(), root), root) == (company.ONLY_ROOT if said else "")
     assert barred_company(replace(interrupts(), company=None), root) == ""
 
 
@@ -139,8 +144,16 @@ def test_the_most_frequent_interrupt_that_can_be_moved_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, ...], found: int | None
 ) -> None:
     has(monkeypatch, disk=numbers)
-    irq = movable_irq(HostRoot(board(tmp_path).root.root), "disk")
+    irq = irqs_of_load(HostRoot(board(tmp_path).root.root), "disk").movable
     assert (irq.number if irq else None) == found
+
+
+def test_each_interrupt_of_a_load_is_asked_once_if_it_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    has(monkeypatch, disk=(ETH_RX, NVME), hwrng=(ETH_TX,))
+    monkeypatch.setattr(company, "why_fixed", lambda _, irq: (asked.append(irq.number), "managed")[1])
+    with_company_of_host(interrupts(), HostRoot(board(tmp_path).root.root))
+    assert sorted(asked) == [ETH_RX, ETH_TX, NVME]
 
 
 def test_an_interrupt_that_only_tells_of_new_settings_is_not_the_loads(
@@ -150,7 +163,7 @@ def test_an_interrupt_that_only_tells_of_new_settings_is_not_the_loads(
     table = (root / "proc/interrupts").read_text().replace("eth0-tx-0", "virtio4-config")
     (root / "proc/interrupts").write_text(table)
     has(monkeypatch, disk=(ETH_RX, ETH_TX))
-    assert movable_irq(HostRoot(root), "disk") == Irq(ETH_RX, "eth0-rx-0", CpuSet((0, 1)))
+    assert irqs_of_load(HostRoot(root), "disk").movable == Irq(ETH_RX, "eth0-rx-0", CpuSet((0, 1)))
 
 
 def test_a_chapter_on_interrupts_shows_its_effect_by_the_interrupt_that_its_load_brings(
@@ -158,8 +171,8 @@ def test_a_chapter_on_interrupts_shows_its_effect_by_the_interrupt_that_its_load
 ) -> None:
     root = HostRoot(board(tmp_path).root.root)
     has(monkeypatch, disk=(NVME,), hwrng=(ETH_RX,))
-    assert brings_an_interrupt(interrupts(), root)
-    assert not brings_an_interrupt(replace(interrupts(), tunables=("irqbalance",)), root)
-    assert not brings_an_interrupt(replace(interrupts(), company=None), root)
+    assert brings_an_interrupt(with_company_of_host(interrupts(), root))
+    assert not brings_an_interrupt(with_company_of_host(replace(interrupts(), tunables=("irqbalance",)), root))
+    assert not brings_an_interrupt(with_company_of_host(replace(interrupts(), company=None), root))
     has(monkeypatch, disk=(NVME,))
-    assert not brings_an_interrupt(interrupts(), root)
+    assert not brings_an_interrupt(with_company_of_host(interrupts(), root))

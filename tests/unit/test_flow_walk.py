@@ -286,7 +286,8 @@ def test_the_page_of_the_guess_names_the_interrupt_of_the_load(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, name: str, said: str
 ) -> None:
     irq = Irq(34, name, CpuSet((0, 1)))
-    monkeypatch.setattr(company, "irqs_of_load", lambda _, kind, **_more: (irq,) if kind == "disk" else ())
+    found = company.LoadIrqs((irq,), irq if name == "virtio4-input" else None)
+    monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: found)
     walk = workshop.walk("interrupts")
     monkeypatch.setattr(type(walk.host), "reason", "")
     assert said in walk.page("predict")
@@ -294,7 +295,7 @@ def test_the_page_of_the_guess_names_the_interrupt_of_the_load(
     assert f"{name})" in walk.noise.company(walk.measuring.request("measure"))
     walk.noise.switch()
     assert said not in walk.page("predict"), "the runs are made without the load"
-    monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: ())
+    monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: company.LoadIrqs())
     assert "the load's interrupt is" not in workshop.walk("interrupts").page("predict")
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from jitter_workshop.host.irq.irq_affinity import Irq
+from jitter_workshop.model.change import IRQ_AFFINITY
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Suspect
 from jitter_workshop.model.evidence import MEASURED
@@ -27,7 +28,7 @@ priority.
 """
 _LEVERS: dict[str, tuple[str, ...]] = {
     "tasks": _TASKS,
-    "irq": ("irq-affinity", "irqbalance"),
+    "irq": (IRQ_AFFINITY, "irqbalance"),
     "timer": ("nohz-full",),
     "tick": ("nohz-full",),
     "migration": (PLACEMENT, "isolation"),
@@ -41,7 +42,7 @@ _STEERED = "rps_trigger_softirq"
 """The kernel function by which a CPU hands received packets over to another CPU."""
 _ANY = 1
 """The number of an interrupt of which only the name is known."""
-_NET = ("irq-affinity", "rps-xps")
+_NET = (IRQ_AFFINITY, "rps-xps")
 _SOFTIRQS = {
     "NET_RX": _NET,
     "NET_TX": _NET,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from jitter_workshop.course.checks import NOT_SET
@@ -13,7 +14,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.company import barred_company
 from jitter_workshop.flow.measuring.arrival import arrival
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words
 from jitter_workshop.model.change import IRQ_HERE, Change
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.cpuset import CpuSet
@@ -88,6 +89,16 @@ class ChapterMeasuring:
         if company is None or company.noise in context.fixed_noises:
             return False
         return all(one["id"] != IRQ_HERE for one in context.standing())
+
+    def first_write(self) -> str:
+        """Return a sentence in Markdown on the write with which the chapter's first run will begin. Return "" if it
+        begins with none, if it is made already, or if this host cannot make it."""
+        if not self.unmeasured("measure"):
+            return ""
+        with contextlib.suppress(WorkshopError):
+            write = arrival_words(self.request("measure"), lasting=False)
+            return f"**The first run begins with a write:** {write}" if write else ""
+        return ""
 
     def may_begin(self, request: MeasureRequest) -> bool:
         """Return True if a request's run may begin: it begins with no write, or with the write that was shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from jitter_workshop.course.checks import without_change
 from jitter_workshop.errors import HostError, WorkshopError
@@ -117,8 +117,15 @@ class ChapterWalk:
         """Return the Markdown page of a step, with the lesson's additions for this host's state; "" without a page."""
         page = self.chapter.pages.get(step, "")
         besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self.host.state]
-        here = "" if self.host.rehearsed else self.noise.on_page(step)
+        here = "" if self.host.rehearsed else " ".join(self._on_host(step))
         return "\n\n".join(filter(None, [page, here, *besides]))
+
+    def _on_host(self, step: StepName) -> Iterator[str]:
+        """Yield the sentences on the load's interrupt: its name, and the write with which the first run will begin."""
+        if said := self.noise.on_page(step):
+            yield said
+            if write := self.measuring.first_write():
+                yield write
 
     def blocked(self, step: StepName) -> str:
         """Return the reason why a step cannot be entered yet, such as "measure first"; "" if it can be entered."""

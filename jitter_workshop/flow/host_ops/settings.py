@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, LessonError, UsageError
-from jitter_workshop.flow.host_ops.company import barred_company, brings_an_interrupt
+from jitter_workshop.flow.host_ops.company import barred_company, brings_an_interrupt, with_company_of_host
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Plan
@@ -105,9 +105,10 @@ def look_at_settings(
         return Seen(host, hot, checks, "not_here", f"{NEEDS_BOOT}: {host.boot_loader.reason}", asked)
     held = _held(host, tunables, checks)
     # A load whose interrupt can be moved shows the change, even if the interrupts since boot cannot be moved.
-    if held and brings_an_interrupt(chapter, root):
+    chosen = with_company_of_host(chapter, root) if held else chapter
+    if held and brings_an_interrupt(chosen):
         return seen
-    barred = barred_company(chapter, root) if held and hot.source != "class" else ""
+    barred = barred_company(chosen, root) if held and hot.source != "class" else ""
     return dataclasses.replace(seen, held="; ".join(filter(None, (held, barred))))
 
 

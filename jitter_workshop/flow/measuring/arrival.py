@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_connection import AgentConnection
-from jitter_workshop.flow.host_ops.company import movable_irq
+from jitter_workshop.flow.host_ops.company import irqs_of_load
 from jitter_workshop.flow.measuring.placement_plan import placed_on
 from jitter_workshop.flow.measuring.request import STAYS_THERE, MeasureRequest
 from jitter_workshop.host.irq.irq_affinity import Irq, irq_number, read_effective
@@ -66,7 +66,7 @@ def _irq_and_cpu(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Irq, int] | None:
     """Return the interrupt of the request's noise and the measured CPU; None if there is no such interrupt or CPU."""
-    irq = movable_irq(root, request.noise) if request.noise is not None else None
+    irq = irqs_of_load(root, request.noise).movable if request.noise is not None else None
     if irq is None:
         return None
     try:

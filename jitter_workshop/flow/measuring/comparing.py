@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jitter_workshop.flow.measuring.known_reason import reason_of, sentences
 from jitter_workshop.flow.measuring.unchanged import unchanged
-from jitter_workshop.model.change import IRQ_HERE
+from jitter_workshop.model.change import IRQ_AFFINITY, IRQ_HERE
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import CauseTime, Relation
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
@@ -78,7 +78,7 @@ def other_changed_settings(chapter: Chapter, first: Run, second: Run) -> str:
     if there are none. The learner, another workshop or a verb may have changed them."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
-    if "irq-affinity" in ids and IRQ_HERE not in stands:
+    if IRQ_AFFINITY in ids and IRQ_HERE not in stands:
         # The chapter itself has the interrupt arrive during its first run alone.
         stood.pop(IRQ_HERE, None)
     others = sorted((stood.keys() | stands.keys()) - ids)

@@ -365,13 +365,14 @@ STAYS_THERE = "On x86 the interrupt then still arrives there until something mov
 """The effect of the write ``MeasureRequest.arrival`` that lasts after its restore (arch/x86/kernel/apic/vector.c)."""
 
 
-def arrival_words(request: MeasureRequest) -> str:
-    """Return the write that has the noise's interrupt arrive on the measured CPU, in words; "" if there is none."""
+def arrival_words(request: MeasureRequest, *, lasting: bool = True) -> str:
+    """Return the write that has the noise's interrupt arrive on the measured CPU, in words; "" if there is none.
+    ``lasting``: False to leave out what lasts after the restore."""
     change = request.arrival
     if change is None:
         return ""
     cpu, now = clean(change.after, WORD), clean(change.before, WORD)
     return (
         f"the workshop writes {cpu} to {clean(change.path, LABEL)} (now {now}), so that the noise's interrupt arrives "
-        f"on CPU {cpu}. After the run it restores the old value. {STAYS_THERE}"
+        f"on CPU {cpu}. After the run it restores the old value.{f' {STAYS_THERE}' if lasting else ''}"
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words, blocks, interval_ns
+from jitter_workshop.host.irq.irq_affinity import irq_number
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
@@ -181,6 +182,15 @@ def about_to_measure(
     if on_battery:
         lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
+
+
+def write_of_run(request: MeasureRequest) -> str:
+    """Return the write that stands while a run is made, in short: ``interrupt 34 → CPU 1 during this run``. Return ""
+    for a run without such a write."""
+    change = request.arrival
+    if change is None:
+        return ""
+    return f"interrupt {irq_number(change.path)} → CPU {clean(change.after, WORD)} during this run"
 
 
 def write_to_be_shown(request: MeasureRequest) -> str:

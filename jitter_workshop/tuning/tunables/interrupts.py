@@ -18,7 +18,7 @@ from jitter_workshop.host.irq.irq_affinity import (
     read_movable,
 )
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
-from jitter_workshop.model.change import IRQ_HERE
+from jitter_workshop.model.change import IRQ_AFFINITY, IRQ_HERE
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.irq_rows import is_device
 from jitter_workshop.model.status import Assessment
@@ -99,7 +99,7 @@ class IrqBalance(Tunable):
 
 
 class IrqAffinity(Settings):
-    id = "irq-affinity"
+    id = IRQ_AFFINITY
     title = "Interrupts"
     why = (
         "An interrupt takes a few microseconds from the task on its CPU. The softirq after the interrupt takes many "

@@ -26,7 +26,7 @@ from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_O
 from jitter_workshop.presenter.host.host_load import load_in_short
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.run import run_progress_lines
+from jitter_workshop.presenter.runs.run import run_progress_lines, write_of_run
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.pages import sources_apart
 from jitter_workshop.presenter.text.prose import prose, styled, widest_row
@@ -172,6 +172,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 yield ChartView(id="chart")
                 with Pane(id="data"):
                     yield Sheet(self._data, id="data-sheet", paged=True)
+                yield Sheet(lambda width: self.now.below_figures(width), id="below")
                 yield ChartView(id="under")
                 yield Sheet(self._progress, id="progress")
         yield Sheet(self.say_lines, id="say")
@@ -188,6 +189,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     @property
     def nothing_applied(self) -> str:
         return "other settings changed" if self.now.strayed else super().nothing_applied
+
+    @property
+    def write_of_run(self) -> str:
+        return write_of_run(self._page.run.request) if self._page.run is not None else ""
 
     def heading(self) -> str:
         return clean(self.walk.chapter.title, LABEL)
@@ -282,8 +287,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._draw_chart()
         super().redraw()
         self._draw_under()
-        question = self.sheet("#question")
-        question.set_class(not question.lines(self.size.width), "-empty")
+        for around in ("#question", "#below"):
+            sheet = self.sheet(around)
+            sheet.set_class(not sheet.lines(self.size.width), "-empty")
         self.show_result()
         # Other lines may need as many rows as the lines before them, and then nothing else tells that they are new.
         self._scrolled()

@@ -60,7 +60,7 @@ from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
 from jitter_workshop.presenter.runs.unchanged import named_unchanged
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
-from jitter_workshop.presenter.text.pages import kept_together
+from jitter_workshop.presenter.text.pages import in_pages, kept_together
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import (
@@ -324,6 +324,10 @@ class Step:
             return ()
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
+    def below_figures(self, width: int) -> Lines:
+        """Return the lines below the figures. They stay in sight while the figures are scrolled."""
+        return []
+
     def question(self, width: int) -> Lines:
         """Return the question that stands above the chart; [] if there is none."""
         return []
@@ -569,6 +573,13 @@ class Look(Step):
         return fact_lines(self.walk.host.look(), width, title, airy=airy)
 
 
+_AROUND_PAGE, _BESIDE_PAGE = 5, 3
+"""The rows of a narrow screen around the lesson's page: title, steps, rules and keys; and the columns beside it."""
+_LEAST_PAGE = 8
+"""The least number of rows of a page above a question that stays in sight. With fewer rows, the question is scrolled
+with the page."""
+
+
 class Predict(Step):
     """Let the learner guess, by a mark on the chart or by an answer."""
 
@@ -582,6 +593,8 @@ class Predict(Step):
         self.choice = _NO_CHOICE
         self._chosen = False
         """True if the guess is the learner's: kept before, chosen at this visit, or agreed to by a second Enter."""
+        self._stays = False
+        """True if question and answers stay in sight while the lesson's page above them is scrolled."""
 
     def enter(self) -> None:
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
@@ -607,14 +620,28 @@ class Predict(Step):
 
     @property
     def _below_page(self) -> bool:
-        """Return True if the question stands below the lesson's page on one sheet: on a narrow screen, as long as an
-        answer can be chosen."""
+        """Return True if the question stands below the lesson's page: on a narrow screen, as long as an answer can be
+        chosen."""
         return not (self.screen.wide or self.page.marking or self.page.lock_reason)
+
+    def look_again(self) -> None:
+        """Keep the question in sight, below a page that is scrolled, if page and question do not fit together."""
+        self._stays = False
+        if not self._below_page:
+            return
+        width, screen = self.screen.size.width - _BESIDE_PAGE, self.screen
+        others = (screen.sheet("#recorded").lines(width), screen.sheet("#class-line").lines(width))
+        said = list(screen.say_lines(screen.size.width - 2))
+        rows = screen.size.height - _AROUND_PAGE - len(said) - sum(len(lines) for lines in others)
+        page, asked = self.page.lesson(width), self._asked(width)
+        whole, _ = in_pages([*page, Text(), *asked], rows)
+        self._stays = bool(page) and len(whole) > rows and rows - len(asked) - 1 >= _LEAST_PAGE
 
     @property
     def _out_of_sight(self) -> bool:
-        """Return True if the question stands below the lesson's page, and its last answer is below the screen."""
-        return self._below_page and self.screen.query_one("#data", Pane).more_below
+        """Return True if the question stands on one sheet with the lesson's page, and its last answer is below the
+        screen."""
+        return self._below_page and not self._stays and self.screen.query_one("#data", Pane).more_below
 
     @property
     def to_read_first(self) -> Sequence[str]:
@@ -626,8 +653,8 @@ class Predict(Step):
         return self._below_page and self.choice == _NO_CHOICE
 
     def figures_opened(self) -> None:
-        """Scroll to the question, if it stands below the lesson's page."""
-        if self._below_page:
+        """Scroll to the question, if it stands on one sheet with the lesson's page."""
+        if self._below_page and not self._stays:
             self.screen.query_one("#data", Pane).scroll_end(animate=False)
 
     @property
@@ -655,7 +682,14 @@ class Predict(Step):
         mark = None if self._missed else self.mark_ns
         return chapter_view.mark_question(task, mark, bool(self.page.lock_reason), width)
 
+    def below_figures(self, width: int) -> Lines:
+        return self._asked(width) if self._stays else []
+
     def _lines(self, width: int) -> Lines:
+        return [] if self._stays else self._asked(width)
+
+    def _asked(self, width: int) -> Lines:
+        """Return the question with its answers; [] if the guess is a mark on the chart."""
         task = self.walk.chapter.prediction
         if task is None or self.page.marking:
             return []
@@ -718,7 +752,9 @@ class Predict(Step):
         return StepKeys([("chapter.number", f"{self._digits} choose")] if choosing else [])
 
     def vertical(self, direction: int) -> bool:
-        if not self._open or (self.choice == _NO_CHOICE and self._out_of_sight):
+        # As long as the page has more below, an arrow scrolls it.
+        unread = self._below_page and self.screen.query_one("#data", Pane).more_below
+        if not self._open or (self.choice == _NO_CHOICE and unread):
             return False
         if self.page.marking:
             self._move(FINE**direction)
@@ -767,6 +803,18 @@ class Measure(Step):
     in_hunt = HuntRole(explains="measure")
     _read: MeasureRequest | None = None
     """The request on the page that Enter has turned to its end."""
+    _drawn: MeasureRequest | None = None
+    """The request of this drawing; None before a part of the step has asked for it."""
+
+    def look_again(self) -> None:
+        self._drawn = None
+
+    @property
+    def _request(self) -> MeasureRequest:
+        """Return the request for the step's run, the same for all parts of a drawing: to make it, the host is read."""
+        if self._drawn is None:
+            self._drawn = self.page.request(self.name)
+        return self._drawn
 
     @property
     def _waits(self) -> bool:
@@ -801,7 +849,7 @@ class Measure(Step):
         if self.walk.host.rehearsed:
             counted = bool(self.walk.runs.counted_elsewhere(self.name))
             return chapter_view.nothing_measured(self.curves(), width, counted=counted)
-        request, battery = self.page.request(self.name), bool(self.page.workshop.context.host.on_battery)
+        request, battery = self._request, bool(self.page.workshop.context.host.on_battery)
         runs = self.page.workshop.context.runs.every()
         self._read = request
         return about_to_measure(
@@ -887,7 +935,7 @@ class Measure(Step):
             return EnterKey(self._going_on, acts=self._waits)
         if self._refused:
             return EnterKey("look again", acts=self._waits)
-        writes = self.page.request(self.name).arrival is not None
+        writes = self._request.arrival is not None
         return EnterKey("measure, 1 write" if writes else "measure", acts=self._waits)
 
     @property

@@ -17,6 +17,7 @@ from textual.screen import ModalScreen, Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.text import SENTENCE, SHORT, WORD, clean, many
 from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.text.lines import LEAST_HEIGHT, LEAST_WIDTH, keyed, two_ends, wrap
@@ -203,13 +204,21 @@ class WorkshopScreen(KeyedScreen):
         """Return the words of the title while no tunable is applied."""
         return "nothing changed"
 
+    @property
+    def write_of_run(self) -> str:
+        """Return the write that stands only while a run is made, in short; "" while there is none."""
+        return ""
+
     def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line, with the screen's heading, the host's name and the host's state. The state is, for
         example, the number of applied tunables."""
-        standing = len(self.workshop.context.standing())
+        write = self.write_of_run
+        standing = sum(not write or one["id"] != IRQ_HERE for one in self.workshop.context.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
         changed = f"{many(standing, 'tunable')} applied{whose}" if standing else self.nothing_applied
+        if write:
+            changed = f"{write} · {changed}" if standing else write
         if self.workshop.hides_a_noise:
             runs = f"{'the named' if self.workshop.noise_is_named else 'a hidden'} noise is running"
             changed = f"{runs} · {changed}" if standing else runs
