@@ -49,7 +49,8 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
     halves = 2 if tinted else 1
     # The ends of y fall on the middle of the first and of the last row.
     margin = (ranges.y_high - ranges.y_low) / (rows - 1) / 2
-    counts = heat.grid(columns, rows * halves, ranges.y_low - margin, ranges.y_high + margin)
+    bridged = heat.narrow_pauses(columns)
+    counts = heat.grid(columns, rows * halves, ranges.y_low - margin, ranges.y_high + margin, bridged=bridged)
     limits = bounds(max((count for line in counts for count in line), default=1.0), _LEVELS if tinted else len(SHADES))
     for row in range(rows):
         for column in range(columns):
@@ -57,7 +58,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
             if any(shades):
                 cells[row][column] = _cell(shades, theme) if tinted else (SHADES[shades[0] - 1], Style.null())
     text = framed(frame, cells, labels, (), theme, below)
-    for line in _meaning(heat, limits, width, theme, tinted):
+    for line in _meaning(heat, limits, width, theme, tinted, bridged):
         text.append("\n")
         text.append_text(line)
     return spelled(text, kind)
@@ -75,12 +76,16 @@ def _style(theme: Palette, front: int, back: int) -> Style:
     return Style(color=heat_shade(theme, front, _LEVELS), bgcolor=heat_shade(theme, back, _LEVELS) if back else None)
 
 
-def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, tinted: bool) -> list[Text]:
-    """Return two lines: the run with its blocks, and the smallest number of values for each shade."""
+def _meaning(
+    heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, tinted: bool, bridged: bool
+) -> list[Text]:
+    """Return two lines: the run with its blocks, and the smallest number of values for each shade. ``bridged``: True if
+    the pauses are too narrow to be drawn."""
     dim = plain_style(theme.dim)
     wide = width >= _WIDE
     first = Text(no_wrap=True, end="")
-    blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}{', pauses blank' if heat.pauses else ''}"
+    pauses = "" if not heat.pauses else ", pauses not drawn" if bridged else ", pauses blank"
+    blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}{pauses}"
     first.append(clean(heat.label, max(width - len(blocks), 8)), plain_style(theme.text, bold=True))
     told = f"{blocks}; time to the right, latency up"
     first.append(told if first.cell_len + len(told) <= width else blocks, dim)

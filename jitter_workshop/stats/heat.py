@@ -23,6 +23,8 @@ LEAST_BLOCKS = 8
 _PAUSE = 0.1
 """The least share of a block's length that a pause behind the block must have to be shown. A shorter pause belongs to
 the block."""
+_NARROW = 2
+"""The number of columns below which a pause would not be read as a pause: many such gaps look like a fence."""
 _COVERED = 0.5
 """The least share of a column's time that must be measured. Less leaves the column blank, if no block would be lost."""
 _BURST = 10
@@ -89,17 +91,27 @@ class Heat:
             found.append(tuple(column))
         return tuple(found)
 
-    def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
+    def narrow_pauses(self, columns: int) -> bool:
+        """Return True if there are pauses, and each is narrower than _NARROW of ``columns`` equal parts of the run's
+        time."""
+        pauses = [start - end for (_, end), (start, _) in itertools.pairwise(self.spans_s) if start > end]
+        return bool(pauses) and max(pauses) * columns < _NARROW * self.end_s
+
+    def grid(
+        self, columns: int, rows: int, low: float, high: float, *, bridged: bool = False
+    ) -> tuple[tuple[float, ...], ...]:
         """Return the numbers of :meth:`by_block` for ``columns`` equal parts of the run's time.
 
         Each part usually shows the block that covers most of the part. If a block would then not be shown at all, each
         part shows the mean of the blocks that it covers. A part in which little was measured is blank: all its numbers
-        are 0. But for each block, the part that contains most of the block is never blank.
+        are 0. But for each block, the part that contains most of the block is never blank. ``bridged``: True to let
+        each block reach to the next one, over the pause behind it.
         """
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
         kept = set()
-        for n, (start, end) in enumerate(self.spans_s):
+        ends = [*self.starts_s[1:], self.end_s] if bridged else [end for _, end in self.spans_s]
+        for n, (start, end) in enumerate(zip(self.starts_s, ends, strict=True)):
             parts = _parts(start / each, end / each, columns)
             for column, part in parts:
                 shares[column].append((part, n))

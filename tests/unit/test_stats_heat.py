@@ -101,7 +101,19 @@ def test_a_burst_each_second_is_seen_each_second(width: int, height: int, monkey
     assert "how many in a block" in lines[-1]
 
 
-@pytest.mark.parametrize("width", [80, 120, 160])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_pause_too_narrow_to_be_read_as_one_is_not_drawn(width: int) -> None:
+    paused = heat("x", [(n * 0.4, 0.25, QUIET) for n in range(80)])
+    lines = chart.plain_heat_map_lines(paused, width, 24)
+    (quiet,) = [line for line in lines if line.startswith("100 ns")]
+    assert set(quiet[8:]) <= set("░▒▓█")
+    assert len(quiet) == width
+    assert "80 blocks of 250 ms, pauses not drawn" in lines[-2]
+    one = heat("x", [(n * 0.4 + 5 * (n > 40), 0.25, QUIET) for n in range(80)])
+    assert "pauses blank" in chart.plain_heat_map_lines(one, width, 24)[-2], "a long one is drawn"
+
+
+@pytest.mark.parametrize("width", [100, 120, 160])
 def test_a_pause_between_blocks_is_blank(width: int) -> None:
     paused = heat("x", [(n * 0.5, 0.25, QUIET) for n in range(20)])
     lines = chart.plain_heat_map_lines(paused, width, 24)
