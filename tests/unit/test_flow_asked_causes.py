@@ -77,7 +77,7 @@ def test_if_the_change_acts_on_no_cause_the_largest_is_asked_for() -> None:
     assert judged(seen, "softirq:RCU") is False
     asked = words.diagnosis_question(seen)
     assert "acts on none of them" in asked
-    assert asked.endswith("Which of them took most time?")
+    assert asked.endswith("Which of them took most time in all?")
     assert "acts on none of them" not in words.diagnosis_question(asked_causes(seen, chapter("baseline")))
 
 
