@@ -221,7 +221,7 @@ NOISES = (
         "terminal",
         "Terminal output",
         "There are one or two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 2.5 ms. "
-        "Each printed line makes a work item for the kernel.",
+        "For most printed lines the kernel queues a work item.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
         "Leave the hot CPUs out of the workqueue mask, which says where unbound work may run.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),

@@ -145,3 +145,21 @@ def test_line_by_line_a_mask_or_a_list_is_checked() -> None:
     assert told.count("WRITE A MASK") == 2
     wrong, right, refused = (told.find(sign) for sign in ("✗", "✓ Right", "! "))
     assert 0 < wrong < right < refused
+
+
+async def test_home_and_end_go_to_the_ends_of_the_mask_and_the_cursor_row_says_that_one_types() -> None:
+    app = WorkshopApp(at_apply(), "workqueues")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await read_on(pilot)
+        page = page_of(app)
+        assert "Space sets 0 or 1" in page.key_words()
+        await pilot.press("home")
+        assert "CPU 63, digit 16 from the right" in text(page)
+        await pilot.press("end")
+        assert "CPU 0, digit 1 from the right" in text(page)
+        await pilot.press("f")
+        assert "digits that are not typed are 0" in text(page)
+        assert "CPU 0, digit" not in text(page)
+        await pilot.press("left")
+        assert "CPU 1, digit 1 from the right" in text(page)

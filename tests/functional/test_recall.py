@@ -183,3 +183,20 @@ def test_line_by_line_q_leaves_and_the_questions_come_again(workshop: FakeWorksh
     assert "REMEMBER?   1 of 2" in walk(workshop, "q")
     assert not workshop.context.progress("migration").recalled
     assert "REMEMBER?   1 of 2" in walk(workshop, "", "")
+
+
+async def test_one_key_line_is_in_sight_and_a_key_that_does_nothing_says_which_do(workshop: FakeWorkshop) -> None:
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        page = page_of(app)
+        seen = text_of(app)
+        assert "Esc skips all: they come again later" in seen
+        assert "Enter go on" not in seen
+        assert seen.splitlines()[-1].strip() == "", "the footer of the chapter waits"
+        await pilot.press("n")
+        assert "Esc skips all of them" in " ".join(text(page).split())
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert "n go on" in text_of(app)

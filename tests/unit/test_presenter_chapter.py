@@ -44,6 +44,22 @@ def test_counts_before_and_after_stand_side_by_side() -> None:
     assert ["slept", "preempted", "moved"] in rows
 
 
+@pytest.mark.parametrize(
+    ("evidence", "order"),
+    [
+        (("work", "interrupts", "softirqs", "stalls"), "INTERRUPTS SOFTIRQS SWITCHES"),
+        (("softirqs", "switches", "interrupts"), "SOFTIRQS SWITCHES INTERRUPTS"),
+        (("switches", "interrupts"), "SWITCHES INTERRUPTS SOFTIRQS"),
+        ((), "SWITCHES INTERRUPTS SOFTIRQS"),
+    ],
+)
+def test_the_evidence_has_the_order_of_the_lesson(evidence: tuple[str, ...], order: str) -> None:
+    view = explained()
+    lines = [line.plain for line in explanation(view, (view,), 60, evidence=evidence)]
+    assert lines[0]
+    assert [line.split()[0] for line in lines if line.startswith(tuple(order.split()))] == order.split()
+
+
 @pytest.mark.parametrize("width", [46, 52, 60, 78])
 def test_the_work_on_a_cpu_is_told_whole(width: int) -> None:
     lines = shown(explained(), width)

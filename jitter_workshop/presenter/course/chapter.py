@@ -219,13 +219,24 @@ def cured(view: CureView, width: int) -> Lines:
     return table_lines(rows, width, right=(1, 2, 3))
 
 
-def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
+def explanation(
+    view: Explanation, runs: Sequence[Explanation], width: int, others: str = "", evidence: Sequence[str] = ()
+) -> Lines:
     """Return a run's evidence: switches of threads, CPUs, interrupts, and the knee of the curve. ``runs``: the
     chapter's runs in order. The sections on threads and interrupts show all these runs. The other sections show only
-    the run of ``view``. ``others``: sentences on the other tasks on the run's CPUs, "" for none."""
+    the run of ``view``. ``others``: sentences on the other tasks on the run's CPUs, "" for none. ``evidence``: the
+    subjects of the lesson, the most important one first; interrupts and softirqs come before the switches of threads
+    if the lesson has them first."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
-    lines: Lines = [small_title("SWITCHES OF THE THREADS"), *switches_told(runs, width)]
+    rates = {
+        "interrupts": rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width),
+        "softirqs": rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width),
+    }
+    before = tuple(evidence[: evidence.index("switches")] if "switches" in evidence else evidence)
+    above: Lines = [line for subject, told in rates.items() if subject in before for line in told]
+    lines: Lines = [*above[1:], Text()] if above else []
+    lines += [small_title("SWITCHES OF THE THREADS"), *switches_told(runs, width)]
     rows = [["", "slept", "preempted", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
@@ -249,8 +260,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int, othe
                 lines += cpu_share_lines(thread, digits, width)
     if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
         lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
-    lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
-    lines += rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width)
+    lines += [line for subject, told in rates.items() if subject not in before for line in told]
     if several:
         which = titles[list(runs).index(view)]
         lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
@@ -360,7 +370,8 @@ def learnt_and_evidence(walk: ChapterWalk, learnt: Sequence[str], width: int) ->
             told = next((one for one in walk.runs.curves() if one.key == run.id), None)
             clock = told.clock if told is not None else ""
             evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
-        evidence += explanation(view, runs, width, disturbances.disturbed_in_full(walk.runs.seen(view.run)))
+        disturbed = disturbances.disturbed_in_full(walk.runs.seen(view.run))
+        evidence += explanation(view, runs, width, disturbed, walk.chapter.evidence)
     hunted = last_noise(walk.progress.hunts, width) if walk.hunts else []
     parts = [part for part in (hunted, learned, evidence) if part]
     return [line for part in parts for line in (*part, Text())][:-1]

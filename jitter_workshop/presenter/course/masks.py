@@ -16,6 +16,7 @@ from jitter_workshop.presenter.text.styled import Text
 OFFER = "Enter first opens a mask to write. Your mask is checked, but not applied."
 LINE_BY_LINE = "Type mask and a mask, such as: mask f0. Or type the CPUs in the mask, such as: mask 0-3,8-63."
 _OWN = "This is the mask of this host."
+_TYPING = "behind the typed digits; digits that are not typed are 0"
 _CARET = "_"
 """The sign behind a mask that is being typed."""
 
@@ -46,9 +47,10 @@ def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
 def editor(mask: Mask, at: int, width: int, typed: str = "") -> Lines:
     """Return the mask as bits with a cursor on CPU ``at``, and the text that the kernel would read. ``typed``: the
     digits that the learner has typed; "" to show the mask as the kernel prints it."""
-    lines = mask_bits(mask, width, at)
+    lines = mask_bits(mask, width, None if typed else at)
+    where = _TYPING if typed else f"CPU {at}, digit {at // 4 + 1} from the right"
     rows = (
-        ("cursor", Text(f"CPU {at}, digit {at // 4 + 1} from the right", "text")),
+        ("cursor", Text(where, "text")),
         ("out", Text(str(mask.out) or "no CPU", "accent")),
         ("the mask", Text.assemble((typed or mask.text, "bold text"), (_CARET if typed else "", "accent"))),
     )
@@ -101,7 +103,7 @@ def _reason(seen: MaskJudgement) -> str:
     return ""
 
 
-KEYS = "0–9 a–f type it · ← → ↑ ↓ move · Space 0 or 1 · Enter checks · Esc goes back"
+KEYS = "0–9 a–f type it · ← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
 
 
 def mask_keys_line(right: bool | None, last: bool) -> str:

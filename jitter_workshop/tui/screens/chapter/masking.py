@@ -68,9 +68,15 @@ class MaskPage(Page, scope="mask"):
         """Move the cursor by a row of bits; the higher CPUs are above."""
         self._move(-by * 4 * digits_a_row(self.sheet("#page-sheet").content_size.width))
 
+    def to_end(self, by: int) -> None:
+        """Move the cursor to the left end of the mask (-1), the highest CPU, or to the right end (+1)."""
+        self._move((self._mask.cpus - 1 if by < 0 else 0) - self._at)
+
     def _move(self, by: int) -> None:
+        """Move the cursor by this number of CPUs, and end the typing: the next digit begins a new mask."""
         if 0 <= self._at + by < self._mask.cpus:
             self._at += by
+            self._typed = ""
             self.redraw()
 
     def action_flip(self) -> None:

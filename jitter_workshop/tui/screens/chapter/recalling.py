@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from textual import events
+
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.presenter.course import recall as words
@@ -23,8 +25,8 @@ class RecallPage(Page, scope="recall"):
         self._at = 0
         self._chosen: int | None = None
         self._judged: recalling.RecallResult | None = None
-        self._no_answer = False
-        """True if the newest digit has no answer."""
+        self._told = ""
+        """The sentence on the newest key, if it did nothing; else ""."""
         self._answered: set[str] = set()
         """The keys of the questions that have an answer."""
 
@@ -41,17 +43,17 @@ class RecallPage(Page, scope="recall"):
         if self._judged is not None:
             yield Text()
             yield from words.recall_outcome_lines(self._now, self._judged, width)
-        elif self._no_answer:
+        elif self._told:
             yield Text()
-            yield from wrap(Text(NO_NUMBER, "text"), width)
+            yield from wrap(Text(self._told, "text"), width)
 
     def key_words(self) -> str:
         answered, last = self._judged is not None, self._at + 1 == len(self._asked)
         return words.recall_keys_line(self._now, answered, last)
 
     def digit(self, index: int) -> None:
-        self._no_answer = self._judged is None and index >= len(self._now.question.answers)
-        if self._no_answer:
+        self._told = NO_NUMBER if self._judged is None and index >= len(self._now.question.answers) else ""
+        if self._told:
             self.redraw()
         elif self._judged is None:
             self._chosen = index
@@ -60,13 +62,19 @@ class RecallPage(Page, scope="recall"):
             self.redraw()
             self.pane().scroll_end(animate=False)
 
+    def on_key(self, event: events.Key) -> None:
+        """Say which keys answer, after a key that does nothing here."""
+        if event.is_printable and event.key not in self.active_bindings and self._judged is None:
+            self._told = words.other_key(self._now)
+            self.redraw()
+
     def action_agree(self) -> None:
         """Go on to the next question, or to the chapter. A question without an answer is skipped."""
         if self._at + 1 == len(self._asked):
             self.action_close()
             return
         self._at, self._chosen, self._judged = self._at + 1, None, None
-        self._no_answer = False
+        self._told = ""
         self.redraw()
         self.pane().scroll_home(animate=False)
 
