@@ -196,6 +196,10 @@ def _render(
     first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme, ticked):
         first += [] if gap.percentile is None else [gap.percentile]
+    if not tinted:
+        # A colour is seen below dots; a character is not.
+        drawn_signs = {sign for row in cells for sign, _ in row}
+        shaded = {better for better in shaded if FILLS[better] in drawn_signs}
     if not keyed:
         put_key(frame, cells, shaded, theme, tinted, ticked)
     text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut, head), kind)

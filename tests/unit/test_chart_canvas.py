@@ -263,6 +263,14 @@ def test_the_legend_has_the_key_of_the_shading_where_it_has_room(theme: str) -> 
         assert ("better" in chart) is not told
 
 
+def test_a_shading_whose_characters_are_all_below_dots_has_no_key() -> None:
+    before, after = curve("before", [200] * 50 + [10**6]), curve("after", [30] * 50 + [10**6])
+    for theme, told in (("dark", True), ("mono", False)):
+        chart = canvas.draw_curves([before, after], 72, 8, theme, between=(0, 1)).plain
+        assert ("better" in chart) is told
+        assert "░" not in chart
+
+
 def test_both_words_of_the_key_fit_behind_a_short_name_and_else_behind_a_guess() -> None:
     before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("workers moved", [4_000] * 50)
     for name, place in (("workers moved", 1), ("interrupts moved off", 2)):
