@@ -31,6 +31,7 @@ from jitter_workshop.presenter.runs.causes import (
     causes_head,
     recording_commands,
     stall_bar,
+    stall_in_rows,
     stall_page,
     stall_report_lines,
 )
@@ -273,6 +274,15 @@ def test_a_bar_shows_the_order_and_the_legend_the_sums() -> None:
     many = stall_bar(stall(("a", 50), ("b", 20), ("c", 12), ("d", 9), ("e", 5), ("f", 4)), 25)
     assert many[0].endswith("·" * 2)
     assert many[1][-1] == (REST, "2 other causes", 9)
+
+
+@pytest.mark.parametrize(("width", "place"), [(67, 1), (100, 0)])
+def test_a_bar_without_room_beside_its_stall_is_below_it(width: int, place: int) -> None:
+    lines = stall_in_rows(1, stall(("a", 50), ("b", 25), ("a", 25)), False, width, 2)
+    assert [n for n, line in enumerate(lines) if "█" in line.plain] == [place]
+    assert len(lines) == 2
+    assert all(line.cell_len <= width for line in lines)
+    assert len(stall_in_rows(1, stall(("a", 50)), False, width, 1)) == 1
 
 
 @given(

@@ -82,6 +82,8 @@ WORK = ("workqueue", "softirq", "timer", "irq", "vector")
 _PART = "  "
 """The text before the name of a part of the local timer."""
 _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
+_INDENT = len("▸  1 ")
+"""The number of blanks before a bar that is below its stall."""
 
 _FOCUS = {
     "frequency": "each request for another frequency",
@@ -236,6 +238,16 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> T
         return coloured(stall_bar(stall, _STALL_BAR)[0], stall).append(" ")
 
     return long_one_line(number, stall, under, width, picture, cause_words)
+
+
+def stall_in_rows(number: int, stall: ExplainedStall, under: bool, width: int, rows: int) -> Lines:
+    """Return a stall as ``rows`` lines of a list: the line of :func:`stall_line`, and lines below it. If the first line
+    has no room for the bar, the second one has it; the other lines are empty."""
+    first = stall_line(number, stall, under, width)
+    below = [Text() for _ in range(rows - 1)]
+    if below and not set(first.plain) & set(SHADES):
+        below[0] = Text(" " * _INDENT).append(coloured(stall_bar(stall, max(width - _INDENT - 1, 1))[0], stall))
+    return [first, *below]
 
 
 def long_one_line(

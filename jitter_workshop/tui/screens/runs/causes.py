@@ -140,8 +140,8 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def row_height(self) -> int:
-        """Return the number of lines that each stall has in the list. If the screen has many rows, an empty line
-        follows each stall of a trace.
+        """Return the number of lines that each stall has in the list. If the screen has many rows, a second line
+        follows each stall of a trace. It has the bar that the first line has no room for, or is empty.
         """
         return 2 if self.traced and self.app.size.height >= _HIGH else 1
 

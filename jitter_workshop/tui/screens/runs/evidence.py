@@ -93,8 +93,7 @@ class EvidenceScreen(CausesScreen):
             return
         yield Text(views.WORST_STALLS, "bold dim")
         for index, stall in enumerate(self._report.worst):
-            yield views.stall_line(index + 1, stall, index == self.cursor, width)
-            yield from [Text()] * (self.row_height - 1)
+            yield from views.stall_in_rows(index + 1, stall, index == self.cursor, width, self.row_height)
 
     def stall_lines(self, width: int) -> Iterable[Text]:
         if not isinstance(self._report, EvidenceReport) or not self._report.worst:
