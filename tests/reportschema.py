@@ -1,5 +1,5 @@
-"""The JSON Schemas of ``report --format json``, of ``explain --json`` for a program, and of ``watch``, made from the
-model's types, and a small validator of what they use.
+"""The JSON Schemas of ``report --format json``, of ``explain --json`` for a program, of ``watch`` and of ``fleet
+compare --json``, made from the model's types, and a small validator of what they use.
 
 ``python -m tests.reportschema`` writes ``assets/*.schema.json`` anew; a test says when that is due.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jitter_workshop.model.codec import field_names
+from jitter_workshop.model.fleet import FleetComparison
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.watch import WatchReport, WatchVerdict
@@ -22,6 +23,7 @@ ASSET = Path(__file__).parents[1] / "assets" / "report.schema.json"
 PROGRAM = ASSET.with_name("program.schema.json")
 WATCH = ASSET.with_name("watch.schema.json")
 VERDICT = ASSET.with_name("verdict.schema.json")
+FLEET = ASSET.with_name("fleet.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -61,6 +63,12 @@ def watch_text() -> str:
 def verdict_text() -> str:
     title, said = "the verdict file of jitter-workshop watch --accept", "The descriptions say what each field is."
     return json.dumps(schema(WatchVerdict, title, said), indent=1, ensure_ascii=False) + "\n"
+
+
+def fleet_text() -> str:
+    said = "The descriptions say what each field is. Names and values of hosts are cleaned, but come from outside."
+    found = schema(FleetComparison, "jitter-workshop fleet compare --json", said)
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 def _of(hint: Any, known: dict[str, type], defs: dict[str, Any]) -> dict[str, Any]:
@@ -159,3 +167,4 @@ if __name__ == "__main__":
     PROGRAM.write_text(program_text(), encoding="utf-8")
     WATCH.write_text(watch_text(), encoding="utf-8")
     VERDICT.write_text(verdict_text(), encoding="utf-8")
+    FLEET.write_text(fleet_text(), encoding="utf-8")

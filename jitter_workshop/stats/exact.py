@@ -97,6 +97,13 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
     return min(1.0, 2 * binomial_at_least(count, total, share), 2 * binomial_at_least(total - count, total, 1 - share))
 
 
+def student_two_sided(t: float, freedom: float) -> float:
+    """Return the probability that a value of Student's t distribution is at least as far from 0 as ``t``.
+    ``freedom``: the degrees of freedom, a positive number, which need not be whole (DLMF 8.17: the regularised
+    incomplete beta function)."""
+    return min(1.0, _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)))
+
+
 def flip_p(contributions: Sequence[float]) -> float:
     """Return the two-sided p of the sign-flip test (Fisher, The Design of Experiments, 1935, §21).
 

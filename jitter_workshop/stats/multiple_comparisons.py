@@ -60,6 +60,22 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
     return adjusted
 
 
+def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
+    """Return the p-values ``ps`` adjusted by the method of Benjamini and Hochberg, in the same order (Journal of the
+    Royal Statistical Society B 57, 1995).
+
+    If the lines with an adjusted p of at most q are claimed, the expected share of false claims among them is at most
+    q. This holds for independent lines and for lines that rise together. Raise ValueError if a p is outside 0..1.
+    """
+    if any(not 0 <= p <= 1 for p in ps):
+        raise ValueError("each p must lie between 0 and 1")
+    adjusted, smallest = [1.0] * len(ps), 1.0
+    for rank, index in sorted(enumerate(sorted(range(len(ps)), key=lambda i: ps[i]), 1), reverse=True):
+        smallest = min(smallest, ps[index] * len(ps) / rank)
+        adjusted[index] = smallest
+    return adjusted
+
+
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
     the other lines share the other half. A proof of a user's command has only one line. This line gets half of the

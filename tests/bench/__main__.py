@@ -1,6 +1,6 @@
 """``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, observers, shadow, screen,
-explain, program, events, watch, strangers, attribution, verdicts, screening, commands, report, hugepages, calibration;
-all when none is named. ``calibration`` with options records and judges (tests/bench/calibration.py)."""
+explain, program, events, watch, strangers, attribution, verdicts, screening, commands, report, fleet, hugepages,
+calibration; all when none is named. ``calibration`` with options records and judges (tests/bench/calibration.py)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ PARTS = (
     "screening",
     "commands",
     "report",
+    "fleet",
     "hugepages",
     "calibration",
 )

@@ -58,6 +58,7 @@ VERBS: dict[str, str] = {
     "prove": "prove with pairs of runs whether a change helps; the change is restored at the end",
     "explain": "show what caused a run's stalls, or where a program's time went",
     "watch": "watch for stalls for hours, keep the worst with their causes, and judge them by a condition",
+    "fleet": "compare the answers of many hosts: which of them differ, and in what",
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",
