@@ -246,7 +246,9 @@ def stall_in_rows(number: int, stall: ExplainedStall, under: bool, width: int, r
     first = stall_line(number, stall, under, width)
     below = [Text() for _ in range(rows - 1)]
     if below and not set(first.plain) & set(SHADES):
-        below[0] = Text(" " * _INDENT).append(coloured(stall_bar(stall, max(width - _INDENT - 1, 1))[0], stall))
+        below[0] = Text(" " * _INDENT).append(
+            coloured(stall_bar(stall, min(_STALL_BAR, max(width - _INDENT, 1)))[0], stall)
+        )
     return [first, *below]
 
 
