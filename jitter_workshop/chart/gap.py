@@ -154,8 +154,9 @@ def _put_label(
 
     ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
     so many characters, as (row, first column), the best first."""
-    # The first and the last part say most: the figure, and how many times.
-    short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"
+    # The figure, and how many times, say most: the two values are left out, and what follows.
+    figure, _, said = gap.label.partition(": ")
+    short = f"{figure}: {next((part for part in said.split(', ') if '→' not in part), said)}"
 
     # Faint lines of the grid may be covered; dots and marks of curves may not.
     kept = [[0, *accumulate(cell[0] not in _MAY_COVER for cell in row)] for row in cells]

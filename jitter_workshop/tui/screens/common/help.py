@@ -51,7 +51,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     (
         "● ■ ◆ on curves",
         "signs that tell the curves apart. They also mark figures of the legend: p50, p99.9 (or the percentile of the "
-        "chapter's question) and the longest. × is your guess.",
+        "chapter's question) and the longest. Each is in the row of its value; signs of one place stand left and right "
+        "of its percentile. × is your guess.",
     ),
     (
         "shaded space",
