@@ -321,7 +321,7 @@ def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: in
     "label", ["p99.9: 2 ms → 4 µs, 500 times", "p99.9: 500 times, though stalls took no less time"]
 )
 def test_a_shortened_label_says_how_many_times(label: str) -> None:
-    assert " p99.9: 500 times " in canvas.draw_curves([LOW, HIGH], 46, 20, "mono", gap=Gap(99.9, 1, 0, label)).plain
+    assert " p99.9: 500 times " in canvas.draw_curves([LOW, HIGH], 50, 20, "mono", gap=Gap(99.9, 1, 0, label)).plain
 
 
 STALLS = "stalls of 100 µs and more: 30 → 2 a second, 15 times fewer"
