@@ -26,7 +26,7 @@ from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
-from jitter_workshop.presenter.runs import curves, effect, effect_table, one_run
+from jitter_workshop.presenter.runs import curves, effect, effect_table, main_effect, one_run
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped, write_to_be_shown
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -498,8 +498,9 @@ class PlainCompare(PlainStep):
             )
             origin = one_run.origin_of(seen[0])
             undecided = proving.newest_proof_is_undecided(self.workshop, walk)
+            judged = main_effect.is_sure(view.effects, seen, view.relation)
             told = effect_table.two_run_table(
-                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen
+                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen, judged=judged
             )
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")
@@ -560,7 +561,8 @@ class PlainCompare(PlainStep):
             relation: Relation = "alike" if walk.runs.repeats else "changed"
             talk.say("", *effect.result_of_two_runs(effects, both, relation, talk.width).lines)
             causes = effect_table.causes_with_row(effects.causes, named=effect.named_causes(effects))
-            talk.say("", *effect_table.two_run_table(found, talk.width, one_run.origin_of(both[0]), relation, causes))
+            judged, origin = main_effect.is_sure(effects, both, relation), one_run.origin_of(both[0])
+            talk.say("", *effect_table.two_run_table(found, talk.width, origin, relation, causes, judged=judged))
         talk.say("")
         task = chapter.prediction
         if walk.guess.outcome() is not None:

@@ -47,6 +47,7 @@ def two_run_table(
     *,
     undecided: bool = False,
     runs: Sequence[KnownRun] = (),
+    judged: bool = True,
 ) -> Lines:
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
@@ -54,8 +55,9 @@ def two_run_table(
     a clear change are then bold, or coloured if they are better or worse. Such a row also says so in words, if all
     these words have room. ``causes``: the causes whose times are shown; () for no times. The load that the chapter made
     is called its own. ``undecided``: True if a proof of the change cannot tell. The table then says that it is about
-    these two runs. ``runs``: the two runs; () if they are not known. A line below the table says why a cause took more
-    time than all stalls, if one did.
+    these two runs. ``judged``: False if the verdict calls the second run neither better nor worse, or only perhaps:
+    no row then does. ``runs``: the two runs; () if they are not known. A line below the table says why a cause took
+    more time than all stalls, if one did.
     """
     if not found and not causes:
         return []
@@ -75,7 +77,7 @@ def two_run_table(
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
             told = none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
-            direction = "same" if apart else e.direction
+            direction = e.direction if judged and not apart else "same"
             # Beside different noises, only the chapter's figure and the stalls are of interest.
             clear = e.factor >= MOVED and relation == "changed" and not (apart and e.sort == "cause")
             styles.append(_ROW_STYLES[direction] if clear else "")

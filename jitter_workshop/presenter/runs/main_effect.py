@@ -178,6 +178,12 @@ def explained_by(reason: KnownReason | None, one: Effect | None) -> bool:
     return one.sort != "cause" or ("preempted" in one.name and larger == reason.run)
 
 
+def is_sure(found: Effects | None, runs: Sequence[KnownRun], relation: Relation) -> bool:
+    """Return True if the result of two runs calls the second one better or worse, and not only perhaps so. ``found``:
+    the effects of the change; None if they are not known."""
+    return found is not None and relation == "changed" and judge_latency(found, runs) in ("better", "worse")
+
+
 def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
     """Return the effect whose factor is shown large. It is the effect on latency or stalls, if
     it has no other reason than the change. Otherwise it is the effect on the chapter's figure, if this figure changed

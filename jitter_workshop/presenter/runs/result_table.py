@@ -91,7 +91,7 @@ def _of_latency(
     nearest = found.nearest if found.nearest is not None and found.nearest.sort != "cause" else None
     judge = tail or first or nearest
     # The chapter's figure is the first row, also if it is one of latency.
-    of_latency = found.shown is None and found.missed is None and not found.uncounted
+    of_latency = not (found.shown or found.missed or found.uncounted) and judged not in ("unclear", "undecided")
     shown = [one for one in ((first, judge) if of_latency else (judge, first)) if one is not None]
     if lead is not None and first is not lead and not lead.doubtful and lead.direction == found.direction:
         shown.append(lead)

@@ -1480,7 +1480,10 @@ class Compare(Step):
             found = tuple(order[: max(few, len(guessed), 1)])
         undecided = proof.proof_is_undecided(self.proof)
         origin, relation = one_run.origin_of(both[0]), self._relation
-        told = effect_table.two_run_table(found, width, origin, relation, causes, undecided=undecided, runs=both)
+        judged = main_effect.is_sure(self._effects, both, relation)
+        told = effect_table.two_run_table(
+            found, width, origin, relation, causes, undecided=undecided, runs=both, judged=judged
+        )
         # A lesson on the core's frequency has it read first.
         parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
         return [line for part in parts if part for line in (*part, Text())][:-1]

@@ -1,0 +1,80 @@
+"""Test the rows of the table that judges a change between two runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from jitter_workshop.model.effect import CauseTime, Effect, Effects
+from jitter_workshop.presenter.runs.result_table import CAN_END, most_of_others, result_table
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+from tests.unit.test_stats_effect import run
+
+MOVES = FIGURES["migrations"].title
+COUNT = Effect(MOVES, ("4.27", "0 a second"), 34.0, "same", "fewer", at_least=True, sort="cause")
+TAIL = Effect("p99.9 with the waits", ("~17.1 ms", "~10.9 ms"), 1.57, "better", "shorter", few=True)
+OURS = CauseTime("our threads", (123e6, 0.0), treated=True)
+NOISE = CauseTime("task unbound", (747e6, 858e6), task="unbound", own_load=True)
+OTHER = CauseTime("task bash", (6e6, 7e6), task="bash")
+FOUND = Effects(None, None, TAIL, shown=COUNT, tail=TAIL, causes=(NOISE, OURS, OTHER))
+RUNS = KnownRun(run()), KnownRun(dataclasses.replace(run(), id="another"))
+
+
+def rows(found: Effects, width: int = 78, most: int | None = None) -> list[str]:
+    lines = result_table(found, RUNS, width, "2 runs; p proves it", most=most)
+    assert all(len(line.plain) <= width for line in lines)
+    return [" ".join(line.plain.split()) for line in lines]
+
+
+def test_the_rows_have_one_order_and_a_few_words_on_each_difference() -> None:
+    assert rows(FOUND) == [
+        "2 runs; p proves it before after",
+        f"{MOVES} 4.27/s 0/s none after",
+        "p99.9 with the waits ~17.1 ms ~10.9 ms 1.57× shorter (2× counts)",
+        f"{CAN_END} 123 ms/s 0/s none after",
+        "time of other causes 753 ms/s 865 ms/s +112 ms, most: own noise",
+    ]
+
+
+def test_a_row_without_data_is_left_out_and_a_figure_that_is_not_known_says_so() -> None:
+    assert rows(dataclasses.replace(FOUND, causes=())) == rows(FOUND)[:3]
+    assert rows(dataclasses.replace(FOUND, causes=(NOISE,)))[-1].startswith("time of all causes 747 ms/s")
+    unknown = dataclasses.replace(FOUND, shown=None, uncounted="work items vmstat_update")
+    assert rows(unknown)[1] == "work items vmstat_update – – not known"
+
+
+def test_the_cause_that_moved_with_the_sum_is_named() -> None:
+    assert most_of_others(FOUND.causes) == NOISE
+    fallen = dataclasses.replace(OTHER, ns=(900e6, 600e6))
+    assert most_of_others((NOISE, OURS, fallen)) == fallen
+    assert rows(dataclasses.replace(FOUND, causes=(NOISE, OURS, fallen)))[-1].endswith("−189 ms, most: task bash")
+    thirds = [dataclasses.replace(OTHER, label=f"task {n}", ns=(1e6, 5e6 + n)) for n in range(3)]
+    assert rows(dataclasses.replace(FOUND, causes=tuple(thirds)))[-1].endswith("+12 ms, largest: task 2")
+    # A sum that hardly moved, or is not known, has no such cause.
+    assert most_of_others((dataclasses.replace(NOISE, ns=(747e6, 748e6)), OURS)) is None
+    assert most_of_others((dataclasses.replace(NOISE, at_most=(True, False)), OURS)) is None
+    assert most_of_others((OURS,)) is None
+
+
+def test_a_small_screen_leaves_out_extra_rows_and_no_others() -> None:
+    worst = Effect("max", ("4.24 ms", "477 µs"), 8.9, "better", "shorter", one_event=True)
+    found = dataclasses.replace(FOUND, lead=worst)
+    assert "max 4.24 ms 477 µs 8.9× shorter, one event" in rows(found)
+    assert rows(found, most=5) == rows(found)
+    assert rows(found, most=4) == rows(FOUND)
+    assert rows(found, most=1) == rows(FOUND)
+
+
+def test_a_narrow_terminal_has_the_words_below_their_row() -> None:
+    narrow = rows(FOUND, width=40)
+    assert "none after" in narrow
+    assert "+112 ms, most: own noise" in narrow
+    assert "…" not in " ".join(narrow)
+
+
+def test_a_gain_has_a_colour_only_if_it_is_sure() -> None:
+    sure = dataclasses.replace(TAIL, few=False, factor=17.0)
+    for effect, style in ((sure, "good"), (dataclasses.replace(sure, within_runs=True), "text")):
+        lines = result_table(dataclasses.replace(FOUND, lead=effect, tail=effect, causes=()), RUNS, 78, "")
+        assert [str(line.style) for line in lines] == ["dim", "accent", style]
+    proven = result_table(dataclasses.replace(FOUND, lead=sure, tail=sure, causes=()), RUNS, 78, "", proven=True)
+    assert [str(line.style) for line in proven] == ["dim", "text", "text"]
