@@ -41,6 +41,7 @@ from jitter_workshop.model.course import (
     RecallQuestion,
     Shows,
     StepName,
+    touches_before,
 )
 from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse_picture
@@ -230,7 +231,7 @@ def _chapter(table: TomlTable, pages: dict[str, str], folder: Path, known: Seque
         mask=_mask(table, steps),
         program=program,
         without_company=without_company,
-        asks=_asks(table, steps, changes != "nothing" or len({(m.sched_priority, m.lock) for m in measurements}) > 1),
+        asks=_asks(table, steps, changes != "nothing" or _differ(measurements)),
     )
 
 
@@ -456,9 +457,15 @@ def _recall(table: TomlTable) -> tuple[RecallQuestion, ...]:
     return tuple(found)
 
 
+def _differ(measurements: Sequence[Measurement]) -> bool:
+    """Return True if the runs differ in something that can end a cause: the priority, the lock, or that the program
+    touched its memory before."""
+    return len({(m.sched_priority, m.lock) for m in measurements}) > 1 or touches_before(measurements)
+
+
 def _asks(table: TomlTable, steps: tuple[StepName, ...], changes: bool) -> DiagnosisAsks:
     """Return what the step ``diagnose`` asks, from the table [diagnosis]. Return ``most`` if there is no such table, or
-    if it has a mistake. ``changes``: True if the chapter changes a setting, the placement, the priority or the lock."""
+    if it has a mistake. ``changes``: True if the chapter changes something that can end a cause."""
     inner = table.table("diagnosis")
     if inner is None:
         return "most"

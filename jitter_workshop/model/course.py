@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import PRESETS, LockUse, MemoryUse
+from jitter_workshop.model.spec import FAULTING, PRESETS, LockUse, MemoryUse
 
 DiagnosisAsks = Literal["most", "ends"]
 """The questions that the step ``diagnose`` can ask. ``most``: which cause took most time. ``ends``: which causes the
@@ -147,6 +148,12 @@ class Measurement:
         """Return the length of the run in s, without its start and the pauses between its blocks."""
         preset = PRESETS[self.preset]
         return self.duration_s or preset.blocks * preset.block_ns / 1e9
+
+
+def touches_before(measurements: Iterable[Measurement]) -> bool:
+    """Return True if one of the runs uses new memory, and another one uses memory that the program touched before."""
+    used = {one.memory for one in measurements}
+    return "ready" in used and not used.isdisjoint(FAULTING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,8 +298,8 @@ class Run:
     - ``sampled_s``: the seconds in which ``spin`` read the clock.
     - ``pause``: how ``spin`` spent the time in which it did not read the clock (sleep | busy).
     - ``missed_wakeups``: the number of ``wakeup``'s periods that were over before its thread could sleep.
-    - ``first_write_ns``: the median time of ``ring``'s accumulator for a message whose copy begins a new 2 MiB of
-      memory. If such a write causes a page fault, this is the time of that fault.
+    - ``first_write_ns``: the lower quartile of the times that ``ring``'s accumulator took for messages whose copies
+      begin a new 2 MiB of memory. If such a write causes a page fault, this is the time of a fault without delays.
     - ``huge_pages``: the number of huge pages that the kernel gave for the copies, if huge pages were asked for.
     - ``transit_from``: the moment at which the ring's transit begins. ``ready`` means the moment before the message is
       copied into its slot. In runs of older versions the transit begins when the message is published, like

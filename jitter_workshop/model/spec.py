@@ -32,6 +32,8 @@ MEMORY_OF: dict[MemoryUse, WorkloadName] = {
     "far": "spin",
     "near": "spin",
 }
+FAULTING: frozenset[MemoryUse] = frozenset(("fresh", "huge"))
+"""The uses of memory with which the first write to each page is a page fault of the measured thread."""
 CHASE_BYTES: dict[MemoryUse, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
 them."""

@@ -360,7 +360,7 @@ FIGURES = {
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
         Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),
-        Figure("first-write", "first write to 2 MiB, median", "ns", lambda seen: seen.run.first_write_ns, _one_ns),
+        Figure("first-write", "first write to 2 MiB", "ns", lambda seen: seen.run.first_write_ns, _one_ns),
         Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", percentile_reader(name), _one_ns)

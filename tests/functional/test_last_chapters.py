@@ -25,6 +25,7 @@ def whole() -> FakeWorkshop:
 @pytest.mark.parametrize(
     ("chapter", "memory", "noise"),
     [
+        ("memory", ["huge", "ready"], None),
         ("own-part", ["fresh", "ready"], None),
         ("system-calls", ["file", "ready"], None),
         ("caches", ["far", "near"], "bandwidth"),
@@ -77,7 +78,7 @@ def test_both_runs_take_the_lock_that_the_lesson_says() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("chapter", ["own-part", "system-calls", "locks", "caches", "make-it-last"])
+@pytest.mark.parametrize("chapter", ["memory", "own-part", "system-calls", "locks", "caches", "make-it-last"])
 async def test_enter_alone_goes_through_a_last_chapter(chapter: str, size: tuple[int, int]) -> None:
     app = WorkshopApp(whole(), chapter)
     async with app.run_test(size=size) as pilot:

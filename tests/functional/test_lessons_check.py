@@ -124,14 +124,14 @@ def test_a_tunable_in_no_chapter_is_a_mistake_of_the_built_in_course_alone(
 
 
 def test_a_slip_of_the_pen_in_the_tunables_is_one_mistake(tmp_path: Path) -> None:
-    course = built_in_chapter("11-memory", tmp_path / "c")
-    lesson = course / "11-memory" / "lesson.toml"
+    course = built_in_chapter("07-workqueues", tmp_path / "c")
+    lesson = course / "07-workqueues" / "lesson.toml"
     before = lesson.read_text()
-    lesson.write_text(before.replace('"stat-interval"', '"stat-intervall"', 1))
-    assert before.count('tunable = "stat-interval"') == 1, "what is checked is typed well"
+    lesson.write_text(before.replace('["workqueue-mask"]', '["workqueue-maskk"]', 1))
+    assert before.count('tunable = "workqueue-mask"') == 1, "what is checked is typed well"
     [(_, _, message)] = found(course)
-    assert "no tunable 'stat-intervall'" in message
-    assert "did you mean 'stat-interval'?" in message
+    assert "no tunable 'workqueue-maskk'" in message
+    assert "did you mean 'workqueue-mask'?" in message
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,14 @@ SPOKEN_OF = {
     "memory": {
         "thp": "(`thp`)",
         "ksm": "(`ksm`)",
-        "numa-balancing": "no NUMA balancing",
-        "compaction": "no compaction in advance",
+        "numa-balancing": "(`numa-balancing`)",
+        "compaction": "(`compaction`)",
         "writeback": "(`writeback`)",
-        "swap": "less swapping (`swap`)",
+        "swap": "(`swap`)",
         "zone-reclaim": "`vm.zone_reclaim_mode`",
         "memory-nodes": "**Use near memory**",
         "locked-memory": "mlockall",
+        "stat-interval": "(`stat-interval`)",
     },
     "realtime": {
         "rt-throttling": "sched_rt_runtime_us",

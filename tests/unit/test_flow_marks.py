@@ -126,13 +126,13 @@ def test_a_skipped_change_leaves_its_step_open(
     monkeypatch.setattr(ChapterHost, "state", "available")
     workshop = FakeWorkshop.open(course_dir=Path(__file__).parents[2] / "lessons")
     try:
-        walk = workshop.walk("memory")
+        walk = workshop.walk("interrupts")
 
         def step() -> str:
             return next(one.state for one in walk.steps() if one.name == "apply")
 
         seen = ("look", "predict", "measure", "diagnose", "apply")
-        workshop.context.save_progress("memory", dataclasses.replace(walk.progress, step="again", seen=seen))
+        workshop.context.save_progress("interrupts", dataclasses.replace(walk.progress, step="again", seen=seen))
         assert step() == "open"
         monkeypatch.setattr(ChapterHost, "applied", True)
         assert step() == "done"

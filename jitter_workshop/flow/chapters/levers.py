@@ -7,9 +7,9 @@ from typing import Literal
 
 from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.model.change import IRQ_AFFINITY
-from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.course import Chapter, Course, touches_before
 from jitter_workshop.model.diagnosis import Suspect
-from jitter_workshop.model.evidence import MEASURED
+from jitter_workshop.model.evidence import FAULT, MEASURED
 from jitter_workshop.model.spec import KINDS, helper_threads
 from jitter_workshop.tuning.tunables.interrupts import refuses
 
@@ -17,6 +17,9 @@ PLACEMENT, FIFO = "placement", "fifo"
 """The levers that are not tunables: a CPU for each thread, and a real-time priority."""
 _LOCK = "lock"
 """The lever of a chapter whose runs have different locks. It treats the helper threads of these runs."""
+_TOUCHED = "touched"
+"""The lever of a chapter with a run in new memory and a run in memory that the program touched before. It treats the
+page faults of these runs."""
 
 _TASKS = ("isolation", "isolcpus", FIFO)
 _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
@@ -32,7 +35,7 @@ _LEVERS: dict[str, tuple[str, ...]] = {
     "timer": ("nohz-full",),
     "tick": ("nohz-full",),
     "migration": (PLACEMENT, "isolation"),
-    "page_fault": ("thp", "numa-balancing", "ksm", "compaction"),
+    FAULT: ("thp", "numa-balancing", "ksm", "compaction"),
     "workqueue": ("workqueue-mask",),
 }
 _WORK_ITEMS = {"vmstat_update": ("stat-interval",)}
@@ -127,13 +130,13 @@ def chapter_treats(suspect: Suspect, chapter: Chapter) -> bool:
 
 def _wanted(suspect: Suspect, chapter: Chapter) -> tuple[str, ...]:
     """Return the settings that prevent a cause in the runs of ``chapter``. For the threads of these runs, which no
-    tunable keeps away, return PLACEMENT or _LOCK."""
+    tunable keeps away, return PLACEMENT or _LOCK. Against page faults _TOUCHED comes first."""
     task = suspect.name if suspect.kind == "task" else ""
     if task in (MEASURED, *_own_threads(chapter)):
         return (PLACEMENT,)
     if any(task in helper_threads(one.lock) for one in chapter.measurements):
         return (_LOCK,)
-    return levers(suspect)
+    return (_TOUCHED, *levers(suspect)) if suspect.kind == FAULT else levers(suspect)
 
 
 def _own_threads(chapter: Chapter) -> set[str]:
@@ -143,7 +146,7 @@ def _own_threads(chapter: Chapter) -> set[str]:
 
 
 def _of(chapter: Chapter) -> set[str]:
-    """Return the settings with which a chapter prevents causes: ids of tunables, PLACEMENT, FIFO and _LOCK."""
+    """Return the settings with which a chapter prevents causes: ids of tunables, and the levers that are none."""
     found = {word.partition("=")[0] for word in chapter.tunables}
     if chapter.changes == "placement":
         found.add(PLACEMENT)
@@ -151,4 +154,6 @@ def _of(chapter: Chapter) -> set[str]:
         found.add(FIFO)
     if len({one.lock for one in chapter.measurements}) > 1:
         found.add(_LOCK)
+    if touches_before(chapter.measurements):
+        found.add(_TOUCHED)
     return found
