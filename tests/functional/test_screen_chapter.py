@@ -579,6 +579,23 @@ async def test_a_question_stays_in_sight_below_a_page_that_is_scrolled() -> None
             assert kept.choice == task.answers[3].id
 
 
+async def test_the_page_before_a_chart_to_mark_has_the_question() -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("baseline").go("predict")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        task = chapter_of(app).walk.chapter.prediction
+        assert task is not None
+        seen = text_of(app)
+        assert "Enter to the chart" in seen
+        assert task.question in seen
+        assert "your mark" not in seen
+        await pilot.press("enter")
+        await settled(pilot)
+        assert text_of(app).count(task.question) == 1
+
+
 async def test_a_question_below_a_long_page_is_named_in_the_footer_only_where_it_is_seen() -> None:
     workshop = open_workshop(course=builtin_course())
     workshop.walk("realtime").go("predict")

@@ -196,7 +196,10 @@ class PathList(Sheet):
             # A long title is cut, never the minutes behind it.
             line.truncate(max(start - 1 - len(aside), 1), ellipsis=True)
             line.append(f"{aside:<{max(start - line.cell_len, 0)}}")
-            line.append(*kind_or_result(entry))
+            told, style = kind_or_result(entry)
+            # Beside results, a forecast is quiet.
+            results = any(one.result is not None for one in self._entries)
+            line.append(told, "dim" if results and entry.result is None else style)
         line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
         for sign, (name, wide) in zip(shown, columns, strict=False):

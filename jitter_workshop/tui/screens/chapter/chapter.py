@@ -415,7 +415,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _lesson(self, width: int) -> Iterable[Text]:
         page = self._page.lesson(width) or prose("This step has no page of its own.", width)
-        below = self.now.below_chart(width) if self._figures_left else None
+        below = self.now.below_chart(width) if self._figures_left else self.now.below_lesson(width)
         return [*page, Text(), *below] if below else page
 
     def _progress(self, width: int) -> Iterable[Text]:

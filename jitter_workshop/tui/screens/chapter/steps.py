@@ -61,6 +61,7 @@ from jitter_workshop.presenter.runs.unchanged import named_unchanged
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.pages import in_pages, kept_together
+from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import (
@@ -323,6 +324,10 @@ class Step:
         if task is None or task.kind != "mark" or kept is None or kept.value_ns is None:
             return ()
         return [(float(task.percentile or "99.9"), kept.value_ns)]
+
+    def below_lesson(self, width: int) -> Lines:
+        """Return the lines below the lesson's page, where the page is alone on the screen."""
+        return []
 
     def below_figures(self, width: int) -> Lines:
         """Return the lines below the figures. They stay in sight while the figures are scrolled."""
@@ -684,6 +689,12 @@ class Predict(Step):
 
     def below_figures(self, width: int) -> Lines:
         return self._asked(width) if self._stays else []
+
+    def below_lesson(self, width: int) -> Lines:
+        # The chart on which the guess is marked comes by the next key: its question is read with the page.
+        task = self.walk.chapter.prediction
+        asks = task is not None and self.page.marking and self.reading_first
+        return wrap(styled(task.question, "bold text"), width) if task is not None and asks else []
 
     def _lines(self, width: int) -> Lines:
         return [] if self._stays else self._asked(width)
