@@ -655,7 +655,7 @@ class Predict(Step):
     @property
     def reads_again(self) -> bool:
         # Enter skips no question of which an answer is out of sight.
-        return self._below_page and self.choice == _NO_CHOICE
+        return self._below_page and not self._stays and self.choice == _NO_CHOICE
 
     def figures_opened(self) -> None:
         """Scroll to the question, if it stands on one sheet with the lesson's page."""
