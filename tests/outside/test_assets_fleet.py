@@ -321,6 +321,43 @@ def test_the_hourly_pod_keeps_the_answer_and_the_code(tmp_path: Path, code: int,
         assert (done.returncode == 0) is ready
 
 
+IN_A_POD = """
+mount --bind / / && mount -o remount,ro,bind / && mount -t tmpfs none /tmp && chmod 1777 /tmp && exec setpriv "$@"
+"""
+
+
+def in_a_pod(rights: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run this program in namespaces of its own, with the rights of a pod's container and a root that is read only."""
+    if os.geteuid() or not shutil.which("setpriv") or not shutil.which("unshare"):
+        pytest.skip("only root can make a pod's namespaces, by unshare and setpriv of util-linux")
+    user = str(rights.get("runAsUser", 0))
+    less = ("--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", f"--reuid={user}", f"--regid={user}")
+    clean = ("env", "-i", f"PATH={os.environ['PATH']}", "HOME=/tmp", sys.executable)
+    pod = ("unshare", "--mount", "--net", "sh", "-c", IN_A_POD, "sh", *less, "--clear-groups", *clean)
+    where = Path(__file__).parents[2]
+    tried = subprocess.run((*pod, "-c", "import jitter_workshop.cli"), cwd=where, capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"the checkout is not readable in such namespaces: {tried.stderr.strip()[-200:]}")
+    run = (*pod, "-m", "jitter_workshop", *words)
+    return subprocess.run(run, cwd=where, capture_output=True, text=True, timeout=120)
+
+
+def test_the_hourly_status_needs_no_capability_and_no_folder_to_write() -> None:
+    (container,) = pods()[1]["containers"]
+    done = in_a_pod(container["securityContext"], "status", "--prometheus")
+    assert done.returncode in (0, 1), done.stderr
+    assert "jitter_workshop_checks{" in done.stdout
+
+
+@pytest.mark.parametrize(("condition", "code"), [("stall < 10s for 1s", 0), ("stall < 100ns for 1s", 1)])
+def test_the_job_ends_with_the_verdict_and_needs_no_rights(condition: str, code: int) -> None:
+    (container,) = pods()[0]["containers"]
+    words = [condition if word.startswith("stall") else word for word in container["command"][1:]]
+    done = in_a_pod(container["securityContext"], *words)
+    assert done.returncode == code, done.stderr
+    assert json.loads(done.stdout)["verdict"] == ("rejected" if code else "accepted")
+
+
 def test_the_job_has_options_and_a_condition_of_watch() -> None:
     import argparse
 
