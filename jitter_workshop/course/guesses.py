@@ -336,13 +336,12 @@ def _fall(one: Figure, factor: float, before: KnownRun, seen: KnownRun) -> str:
 
 
 def _events(one: Figure, before: KnownRun, seen: KnownRun) -> str:
-    """Return `` (7 → 0 events, counted as 1)`` for a count of fewer than ten events; "" for any other figure. The
-    factor counts no event as one."""
+    """Return the words before a factor: ``, a factor of ``. For a count of fewer than ten events they tell these
+    events: `` (7 → 0 events), a factor of at least ``. A factor of a run without an event counts one."""
     events = few_events(one, before, seen)
     if events is None:
-        return ""
-    none = ", counted as 1" if 0 in events else ""
-    return f" ({events[0]} → {events[1]} events{none})"
+        return ", a factor of "
+    return f" ({events[0]} → {events[1]} events), a factor of {'at least ' if 0 in events else ''}"
 
 
 def _moved(one: Figure, before: KnownRun, seen: KnownRun) -> str:
@@ -373,7 +372,7 @@ def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | 
         much = "many" if one.unit == "a second" else "much"
         told = "" if value is None else f"{_moved(one, before, seen)}, {_factor(value)} times as {much}."
     elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
-        told = f"{_moved(one, before, seen)}{_events(one, before, seen)}, a factor of {_factor(value)}."
+        told = f"{_moved(one, before, seen)}{_events(one, before, seen)}{_factor(value)}."
     if value is None:
         return None
     # The learner compares the answers with the value as it is told.

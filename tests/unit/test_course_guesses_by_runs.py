@@ -156,6 +156,16 @@ def test_a_factor_is_that_of_the_chapters_figure(before: int, after: int, right:
     assert "a factor of" in judged.text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(7, 0, " (7 → 0 events), a factor of at least 7."), (8, 2, " (8 → 2 events), a factor of 4.")],
+)
+def test_a_factor_of_few_events_is_told_with_the_events(before: int, after: int, told: str) -> None:
+    judged = outcome(FACTOR, Guess(choice="some"), run(after), run(before), SHOWS)
+    assert judged is not None
+    assert told in judged.text
+
+
 def test_a_figure_that_rises_is_judged_by_its_rise() -> None:
     shows = Shows("preempted", 3.0, rises=True)
     judged = outcome(FACTOR, Guess(choice="all"), run(400), run(4), shows)
