@@ -84,9 +84,9 @@ stalls, their mean length and the tail."""
 @dataclasses.dataclass(frozen=True)
 class Result:
     """Hold the lines of a result. ``told``: the result itself. ``caveats``: the lines after it, which a screen must not
-    cut. They tell what became worse, the state of the proof, and which tasks took much time. ``uncut``: the number of
-    lines at the start of ``told`` that a screen must not cut: they warn, or tell what became worse. ``notes``: lines
-    that explain the result. A screen may show them apart from it, below its figures."""
+    cut. They warn, and tell which tasks took much time. ``uncut``: the number of lines at the start of ``told`` that a
+    screen must not cut: a verdict with its table, or a warning. ``notes``: lines that explain the result. A screen may
+    show them apart from it, below its figures."""
 
     told: Lines
     caveats: Lines = dataclasses.field(default_factory=list)
@@ -350,7 +350,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
         again = f". Measure the {RUN_NAMES[number]} run again ({key})." if key and number is not None else _AGAIN
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (again, "text"))
     if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
-        return not_comparable(reason, key)
+        return _not_comparable(reason, key)
     if relation == "alike":
         return result_unchanged(found, runs)
     shown = found.lead or found.nearest
@@ -407,14 +407,11 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key:
     )
 
 
-def not_comparable(reason: KnownReason, key: str = "", relation: Relation = "alike", *, quiet: bool = False) -> Text:
-    """Return the result of two runs that differ for a known reason. ``key``: the key that makes the run again; "" for
-    none. ``quiet``: True if another line of the result is the emphasised one."""
-    loud = "" if quiet else "bold "
-    told = (f"{reason.told}.", f"{loud}text")
-    return Text.assemble(
-        (UNCOMPARED[relation == "changed"], f"{loud}bad"), told, (f" {what_to_do(reason, key)}", "text")
-    )
+def _not_comparable(reason: KnownReason, key: str = "") -> Text:
+    """Return the result of two equal runs that differ for a known reason. ``key``: the key that makes the run again; ""
+    for none."""
+    told = (f"{reason.told}.", "bold text")
+    return Text.assemble((UNCOMPARED[False], "bold bad"), told, (f" {what_to_do(reason, key)}", "text"))
 
 
 def _largest_difference(shown: Effect, found: Effects) -> str:
@@ -444,29 +441,18 @@ def run_unsteady(runs: Sequence[KnownRun]) -> int | None:
     return next((at for at, seen in enumerate(runs) if UNSTEADY in seen.run.notes), None)
 
 
-_IN_EACH = ("in the first run", "in the second")
-"""The words for the two runs in a sentence on a cause, if no cure lies between them."""
-
-
-def _in_time(cause: CauseTime, which: tuple[str, str] = OF_A_CHANGE) -> str:
-    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. ``which``: the words
-    for the two runs."""
-    return f"{capital(cause.label)} {_took(cause, which)}"
-
-
-def _took(cause: CauseTime, which: tuple[str, str]) -> str:
-    """Return the words for a cause's time in two runs, from ``took`` on. If a cause took no time in one of the runs, or
-    nearly as much in both, no factor is given. ``which``: the words for the two runs."""
-    (before, after), (first, second), told = cause.ns, which, both_times(cause)
+def _in_time(cause: CauseTime) -> str:
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If the cause took no
+    time in one of the runs, no factor is given."""
+    (before, after), (first, second), told = cause.ns, OF_A_CHANGE, both_times(cause)
+    start = f"{capital(cause.label)} took"
     if after < 1:
-        return f"took {told[0]} of each second {first} and none {second}"
+        return f"{start} {told[0]} of each second {first} and none {second}"
     if before < 1:
-        return f"took no time {first} and {told[1]} of each second {second}"
-    if max(cause.ns) < ALIKE * min(cause.ns):
-        return f"took about as much in both runs: {told[0]} of each second {first} and {told[1]} {second}"
+        return f"{start} no time {first} and {told[1]} of each second {second}"
     factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
     least = "more than " if any(cause.at_most) else ""
-    return f"took {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
+    return f"{start} {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
 
 
 def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
