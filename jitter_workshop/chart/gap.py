@@ -72,12 +72,15 @@ def put_gap(
         return False
     top, bottom = rows
     style = _style(gap, theme)
+    covered = cells[top][column]
     _put_line(cells, [(row, column) for row in range(top, bottom + 1)], ("┬", "│", "┴"), style)
     near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
     middle = ((top + bottom) // 2, column)
     places = partial(_beside, near, column)
     line = range(top, bottom + 1), (_UPRIGHT if bottom > top + 1 else "")
-    _put_label(frame, cells, gap, style, middle, places, *line, ticked)
+    if not _put_label(frame, cells, gap, style, middle, places, *line, ticked) and top == bottom:
+        # One cell without words would say nothing.
+        cells[top][column] = covered
     return True
 
 
@@ -119,6 +122,7 @@ def _put_level(
         return False
     left, right = columns
     style = _style(gap, theme)
+    covered = cells[row][left]
     _put_line(cells, [(row, column) for column in range(left, right + 1)], ("├", "─", "┤"), style)
     near = [r for step in (1, 2, 3) for r in (row - step, row + step) if 0 <= r < frame.rows]
 
@@ -128,7 +132,9 @@ def _put_level(
         return [*level, *((r, at) for r in near for at in starts)]
 
     line = range(row, row + 1), (_LEVEL if right > left else _ONE_CELL)
-    _put_label(frame, cells, gap, style, (row, (left + right) // 2), places, *line, set(ticked) - {row})
+    middle = row, (left + right) // 2
+    if not _put_label(frame, cells, gap, style, middle, places, *line, set(ticked) - {row}) and left == right:
+        cells[row][left] = covered
     return True
 
 
@@ -146,11 +152,12 @@ def _put_label(
     rows: range,
     sign: str,
     kept_off: Collection[int],
-) -> None:
+) -> bool:
     """Write the label of a distance where it covers no dot: beside the line, or else where the chart has room, as near
     to the line as possible. Where there is no such place for it, or only one that is more than _NEAR rows away, write a
     shorter label. If that has no free place either, write none. A label in none of the ``rows`` of its line begins with
     ``sign``, which shows what the line looks like. No label stands in the rows ``kept_off``.
+    Return False if none was written.
 
     ``middle``: the middle of the line, as (row, column). ``places``: returns the places beside the line for a label of
     so many characters, as (row, first column), the best first."""
@@ -182,8 +189,9 @@ def _put_label(
         if free is not None:
             found.append((abs(free[0] - middle[0]) > _NEAR, label, *free))
     if not found:
-        return
+        return False
     _, label, row, start = min(found, key=lambda one: one[0])
     for offset, character in enumerate(label):
         at = start + offset
         cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))
+    return True

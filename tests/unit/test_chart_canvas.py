@@ -324,6 +324,16 @@ def test_a_shortened_label_says_how_many_times(label: str) -> None:
     assert " p99.9: 500 times " in canvas.draw_curves([LOW, HIGH], 50, 20, "mono", gap=Gap(99.9, 1, 0, label)).plain
 
 
+def test_a_distance_of_one_cell_without_room_for_its_words_is_not_drawn() -> None:
+    both = [curve(name, [10] * 20 + [3_000_000] * 30) for name in "ab"]
+    for width, told in ((40, False), (78, True)):
+        plain = canvas.draw_curves(both, width, 10, "mono").plain
+        gap = Gap(None, 0, 1, "stalls of 100 µs and more: 50.9 → 50.6 a second", level_ns=100_000)
+        lines = canvas.draw_curves(both, width, 10, "mono", gap=gap).plain
+        assert (lines == plain) is not told
+        assert (gap.label in lines) is told
+
+
 STALLS = "stalls of 100 µs and more: 30 → 2 a second, 15 times fewer"
 
 
