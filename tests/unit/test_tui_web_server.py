@@ -117,7 +117,7 @@ async def test_whole_packets_of_the_workshop_reach_the_page_and_a_cut_one_does_n
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = Page()
-    packets = "os.write(1, b'D\\0\\0\\0\\2hiM\\0\\0\\0\\2{}D\\0\\0\\0\\1!D\\0\\0\\0\\9cut')"
+    packets = "os.write(1, b'D\\0\\0\\0\\2hiM\\0\\0\\0\\2{}D\\0\\0\\0\\1!D\\0\\0\\0\\x09cut')"
     started = workshop(page, GREET + packets, monkeypatch)
     await started.start(80, 24)
     await asyncio.wait_for(page.closed.wait(), 60)
