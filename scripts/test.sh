@@ -57,7 +57,7 @@ parallel() {
 
 environment() {
     sh scripts/workshop.sh exec true &&
-        PATH=$PWD/.venv/bin:$PATH &&
+        case ${PYTHON:-} in [0-9].[0-9]*) PATH=$PWD/.venv.$PYTHON/bin:$PATH ;; *) PATH=$PWD/.venv/bin:$PATH ;; esac &&
         python -m tests.rewritten tests tests/unit tests/functional tests/native
 }
 

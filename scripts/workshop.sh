@@ -5,16 +5,19 @@
 #   sh scripts/workshop.sh check          lint and unit tests: before each commit, at most two minutes
 #   sh scripts/workshop.sh test [ARGS]    and functional tests, sanitizers (ARGS are pytest's)
 #   sh scripts/workshop.sh test-outside   lab machines, browsers, other users: what make test-all adds
-#   sh scripts/workshop.sh dist [ARGS]    wheels and a source distribution in dist/ (ARGS: --out FOLDER)
+#   sh scripts/workshop.sh dist [ARGS]    wheels, a source distribution and packages in dist/ (ARGS: --out FOLDER)
+#   sh scripts/workshop.sh package [KIND] a Debian package (deb), an RPM (rpm), or both, in dist/ (--out FOLDER)
 #   sh scripts/workshop.sh exec CMD …     any command in the developers' environment
 #
 # It needs Python 3.11 to 3.13 (PYTHON: which one) with headers and venv, or uv, and a C compiler. It writes only below
-# this folder, never touches the system's pip, and needs the network the first time only.
+# this folder, never touches the system's pip, and needs the network the first time only. PYTHON=3.13, a version, has an
+# environment of its own (.venv.3.13) beside the usual one; PYTHON=/usr/bin/python3, a program, makes the usual one.
 set -eu
 unset PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV VIRTUAL_ENV 2>/dev/null || :
 cd "$(dirname "$0")/.."
 here=$(pwd -P)
 venv=$here/.venv
+case ${PYTHON:-} in [0-9].[0-9]*) version_wanted=$PYTHON venv=$here/.venv.$PYTHON ;; *) version_wanted= ;; esac
 uv=$(command -v uv 2>/dev/null || :)
 
 say() { printf '%s\n' "$*" >&2; }
@@ -40,12 +43,16 @@ find_python() {
     *:/usr/bin:*) system="/usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11" ;;
     *) system= ;;
     esac
-    for name in ${PYTHON:-} $system python3.13 python3.12 python3.11 python3 python; do
+    candidates="${PYTHON:-} $system python3.13 python3.12 python3.11 python3 python"
+    # A version manager's Pythons may be off the PATH.
+    [ -z "$version_wanted" ] || candidates="/usr/bin/python$PYTHON python$PYTHON $(echo "${HOME:-}/.pyenv/versions/$PYTHON".*/bin/"python$PYTHON")"
+    for name in $candidates; do
         # A version manager may put a name on PATH that it then refuses to run: only an answer counts.
         answer=$("$name" -c "$probe" 2>/dev/null) || continue
         # shellcheck disable=SC2086 # the answer is split on purpose; the path comes last
         set -- $answer
         case $1 in 3.11 | 3.12 | 3.13) ;; *) continue ;; esac
+        [ "${version_wanted:-$1}" = "$1" ] || continue
         version=$1 has_venv=$2 has_headers=$3
         shift 3
         if [ "$has_headers" = - ]; then
@@ -118,7 +125,7 @@ make_environment() { # make_environment user | dev
         if [ -n "$python" ] && "$python" -c 'import ensurepip' 2>/dev/null; then
             "$python" -m venv "$venv" || fail "python -m venv failed (Debian/Ubuntu: apt install python3-venv)"
         else
-            "$uv" venv --quiet --python "${python:-3.13}" "$venv" || fail "uv could not make an environment"
+            "$uv" venv --quiet --python "${python:-${version_wanted:-3.13}}" "$venv" || fail "uv could not make an environment"
         fi
     else
         say "Bringing the environment up to date ..."
@@ -142,12 +149,17 @@ start)
 check | test | test-outside) exec sh scripts/test.sh "${command#test-}" "$@" ;;
 dist)
     make_environment user
-    exec "$venv/bin/python" scripts/dist.py "$@"
+    "$venv/bin/python" scripts/dist.py "$@"
+    exec "$venv/bin/python" scripts/packages.py "$@"
+    ;;
+package)
+    make_environment user
+    exec "$venv/bin/python" scripts/packages.py "$@"
     ;;
 exec)
     make_environment dev
     [ $# -gt 0 ] || exit 0
     PATH=$venv/bin:$PATH exec "$@"
     ;;
-*) fail "unknown command $command: start, check, test, test-outside, dist or exec" ;;
+*) fail "unknown command $command: start, check, test, test-outside, dist, package or exec" ;;
 esac

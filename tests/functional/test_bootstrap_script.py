@@ -141,6 +141,17 @@ def installable(checkout: Path) -> Path:
     return checkout
 
 
+def test_a_version_has_an_environment_of_its_own(installable: Path) -> None:
+    put(installable, "python3.13", probe_answer("3.13", "venv", "headers"))
+    done = start(installable, PYTHON="3.13")
+    assert done.stdout == "started\n", done.stderr
+    assert (installable / ".venv.3.13").exists()
+    assert not (installable / ".venv").exists()
+    # The name says nothing: what counts is the version that the interpreter has.
+    put(installable, "python3.11", probe_answer("3.12", "venv", "headers"))
+    assert start(installable, PYTHON="3.11").returncode == 2
+
+
 def pip_calls(checkout: Path) -> int:
     calls = checkout / "calls"
     return calls.read_text().count("-m pip install") if calls.exists() else 0
