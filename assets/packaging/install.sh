@@ -21,9 +21,10 @@ export HOME PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-compile --no-index \
     --find-links "$wheels" --target "$root$lib" .
 # Programs of other packages; what pip notes of this build; setuptools, which the running program never imports.
-rm -rf "$root$lib/bin" "$root$lib/setuptools" "$root$lib/_distutils_hack" "$root$lib/pkg_resources" \
+rm -rf "$root$lib/bin" "$root$lib/pbr/tests" "$root$lib/setuptools" "$root$lib/_distutils_hack" "$root$lib/pkg_resources" \
     "$root$lib"/setuptools-*.dist-info "$root$lib/distutils-precedence.pth"
 find "$root$lib" \( -name direct_url.json -o -name REQUESTED -o -name INSTALLER -o -name __pycache__ \) -prune -exec rm -rf {} +
+find "$root$lib/jitter_workshop" -name '*.sh' -exec grep -q '^#!/' {} \; -exec chmod 755 {} +
 
 program() { PYTHONPATH=$root$lib "$python" -m jitter_workshop "$@"; }
 put() { # put FOLDER NAME MODE: a file from standard input

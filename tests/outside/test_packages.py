@@ -217,6 +217,11 @@ def test_the_package_depends_on_nothing_that_the_root_folder_has_by_chance(deb: 
     assert names - {version} == set(DEPENDS)
 
 
+LEFT = ("no-signature", "no-packager-tag", "no-group-tag", "hdrh/dump.py")
+"""Errors of rpmlint that are left: whoever publishes an RPM signs it, Fedora no longer wants the two tags, and a file
+of another package is as its authors made it."""
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("checker", ["lintian", "rpmlint"])
 def test_the_distribution_s_own_checker_finds_no_error(checker: str, request: pytest.FixtureRequest) -> None:
@@ -226,4 +231,5 @@ def test_the_distribution_s_own_checker_finds_no_error(checker: str, request: py
     file = request.getfixturevalue({"lintian": "deb", "rpmlint": "rpm"}[checker])
     done = subprocess.run([program, file], capture_output=True, text=True, timeout=300, check=False)
     errors = [line for line in done.stdout.splitlines() if re.search(r"(^| )E: ", line)]
+    errors = [line for line in errors if not any(left in line for left in LEFT)]
     assert not errors, "\n".join(errors[:20])
