@@ -54,6 +54,7 @@ LOOK_TOPICS = (
     "isolation",
     "neighbours",
     "memlock",
+    "huge-pages",
     "realtime",
 )
 """Topics that a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""

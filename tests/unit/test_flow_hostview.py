@@ -213,3 +213,40 @@ def test_the_chapter_on_caches_shows_the_facts_of_its_page(host_tree: Trees) -> 
     said = {f.title: f.value for f in topic_facts(HostView(root, host, topology), load_course().chapter("caches").look)}
     assert all(f"L{level}" in said["Caches"] for level in {cache.level for cache in topology.caches})
     assert len(said["Caches"]) <= REASON
+
+
+def test_isolated_cpus_name_the_file_that_lists_them(tmp_path: Path) -> None:
+    boot, listed = tmp_path / "sys/devices/system/cpu/isolated", tmp_path / "sys/fs/cgroup/cpuset.cpus.isolated"
+    for path in (boot, listed):
+        path.parent.mkdir(parents=True)
+    root = HostRoot(tmp_path)
+
+    def source(by_boot: str, at_run_time: str) -> str:
+        boot.write_text(by_boot)
+        listed.write_text(at_run_time)
+        topology, host = look_at(root)
+        (fact,) = topic_facts(HostView(root, host, topology), ("isolation",))
+        return fact.source
+
+    assert source("\n", "\n").startswith("/sys/devices/system/cpu/isolated")
+    assert source("3\n", "\n").startswith("/sys/devices/system/cpu/isolated")
+    assert source("\n", "3\n") == "cpuset (a cgroup)"
+    assert source("2\n", "3\n").startswith("cpuset, /sys/devices/system/cpu/isolated")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("always [madvise] never\n", "madvise"),
+        ("[always] madvise never\n", "always"),
+        ("\n", "this host does not show them"),
+    ],
+)
+def test_the_kernel_says_which_programs_get_huge_pages(tmp_path: Path, text: str, value: str) -> None:
+    path = tmp_path / "sys/kernel/mm/transparent_hugepage/enabled"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    root = HostRoot(tmp_path)
+    topology, host = look_at(root)
+    (fact,) = topic_facts(HostView(root, host, topology), ("huge-pages",))
+    assert fact.value == value

@@ -12,7 +12,7 @@ from jitter_workshop.presenter.runs import effect, verdict
 from jitter_workshop.presenter.runs.longest_stall import largest_cause, longest_stalls, said_of_longest
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
-from tests.unit.test_flow_suspects import report
+from tests.unit.test_flow_suspects import cause, report
 from tests.unit.test_stats_effect import run, said
 
 VMSTAT = Part("workqueue", "vmstat_update", 543_000)
@@ -99,3 +99,13 @@ def test_a_moved_maximum_is_perhaps_a_gain_only_if_the_change_acts_on_its_stall(
     ours = Part("irq", "virtio1-req.0", 543_000)
     assert told(ours, back=True).startswith("Latency: perhaps better (one event). ")
     assert told(ours).startswith("Latency: perhaps worse (one event). ")
+
+
+def test_the_longest_stall_in_a_handler_says_if_the_handler_is_usually_short() -> None:
+    one = effect.Effect("max", ("1 µs", "2 µs"), 2.0, "worse", "longer", one_event=True)
+    whole = dataclasses.replace(
+        traced(stall(Part("softirq", "RCU", 600_000))), causes=(cause("softirq", "RCU", 31, 660_000),)
+    )
+    assert said_of_longest(one, (KnownRun(run(), traced()), KnownRun(run(), whole))).endswith(
+        "was softirq RCU, 300 times as long as usual: the hypervisor or the firmware may have stopped the CPU in it."
+    )

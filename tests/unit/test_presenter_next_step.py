@@ -60,3 +60,17 @@ def test_no_next_step_without_a_long_stall_that_has_a_named_cause() -> None:
     mixed = dataclasses.replace(made.worst[1], parts=(Part("workqueue", "gc_worker", 1_040_000), *thirds))
     assert said("isolation", dataclasses.replace(made, worst=(mixed,))) == ""
     assert said("isolation", dataclasses.replace(left("workqueue", "gc_worker"), worst=())) == ""
+
+
+def test_a_handler_that_took_far_longer_than_usual_is_not_named_as_the_reason() -> None:
+    made = left("softirq", "RCU", 3_690_000, 3_690_000)
+    usual = dataclasses.replace(made, causes=(cause("softirq", "RCU", 56, 3_690_000 + 55 * 4_000),))
+    told = said("interrupts", usual)
+    assert "softirq RCU`, 922 times as long as usual" in told
+    assert told.endswith("The chapter 'Below the kernel' shows how to find that.")
+    # Ten others are needed, and a factor of 100.
+    assert "as usual" not in said(
+        "interrupts", dataclasses.replace(made, causes=(cause("softirq", "RCU", 10, 4_000_000),))
+    )
+    long = (cause("softirq", "RCU", 56, 3_690_000 + 55 * 40_000),)
+    assert "as usual" not in said("interrupts", dataclasses.replace(made, causes=long))

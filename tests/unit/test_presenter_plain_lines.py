@@ -147,7 +147,7 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
     new = entry(setting=False, chance="moves")
     assert row_told(new) == "no setting yet (·), no curve yet (·), no guess yet (·)"
     done = entry(setting=True, curve=True, guess=True, chance="reads")
-    assert row_told(done) == "setting changed, curve made, guess near"
+    assert row_told(done) == "setting changed, curve made, guess right"
     back = entry(setting=True, restored=True, measures=False, guess=False)
     assert row_told(back) == "setting restored (↩), no curve (–), guess wrong"
     assert row_told(entry(setting=True, restored=True, places=True)).startswith("set for its run only (↩), ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
+from jitter_workshop.model.run import StallRate
 from jitter_workshop.presenter.runs.result_table import CAN_END, most_of_others, result_table
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests.unit.test_stats_effect import run
@@ -78,3 +79,21 @@ def test_a_gain_has_a_colour_only_if_it_is_sure() -> None:
         assert [str(line.style) for line in lines] == ["dim", "accent", style]
     proven = result_table(dataclasses.replace(FOUND, lead=sure, tail=sure, causes=()), RUNS, 78, "", proven=True)
     assert [str(line.style) for line in proven] == ["dim", "text", "text"]
+
+
+def test_a_factor_of_few_stalls_has_their_number() -> None:
+    made = run()
+    rates = [(StallRate(100_000, count, float(count), 1e6),) for count in (147, 4)]
+    first, second = (
+        KnownRun(dataclasses.replace(made, id=f"{n}", stalls=dataclasses.replace(made.stalls, rates=one)))
+        for n, one in enumerate(rates)
+    )
+    fewer = Effect(FIGURES["stalls-100us"].title, ("147", "4 a second"), 37.0, "better", "fewer", sort="stalls")
+    found = Effects(fewer, None, fewer, tail=fewer)
+    (_, row) = [line.plain for line in result_table(found, (first, second), 78, "")]
+    assert row.endswith("37× fewer, only 4 after")
+    few = dataclasses.replace(fewer, few=True)
+    (_, row) = [
+        line.plain for line in result_table(dataclasses.replace(found, tail=few, lead=few), (first, second), 78, "")
+    ]
+    assert row.endswith("37× fewer, few stalls")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jitter_workshop.host.cpu.topology import read_isolation
 from jitter_workshop.host.kernel.release import read_tick_hz
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import steal_words
@@ -23,6 +25,13 @@ _MOST_OF_A_SIZE = 2
 _FEW_TASKS = 0.1
 """The load average of one CPU from which on its tasks are not called few. The kernel counts tasks that run, that wait
 for a CPU or that wait for a disk (kernel/sched/loadavg.c)."""
+_OF_BOOT = "/sys/devices/system/cpu/isolated, nohz_full"
+"""The files of the CPUs that were isolated at boot. They do not list those that a cpuset isolates at run time."""
+_GIVEN = {
+    "always": "each program gets huge pages, without asking",
+    "madvise": "a program gets huge pages if it asks for them",
+    "never": "no program gets transparent huge pages",
+}
 _NO_CACHES = "this host does not show it"
 _CACHE_FILES = "/sys/devices/system/cpu/cpu*/cache"
 
@@ -240,7 +249,10 @@ def _limit(view: HostView) -> Fact | None:
 
 def _isolation(view: HostView) -> Fact:
     isolated, full = CpuSet(view.host.isolated), CpuSet(view.host.nohz_full)
-    where = "/sys/devices/system/cpu/isolated, nohz_full"
+    found = read_isolation(view.root)
+    where = _OF_BOOT
+    if found.partitions:
+        where = f"cpuset, {_OF_BOOT}" if found.boot or full else "cpuset (a cgroup)"
     if not isolated and not full:
         return Fact("Isolated CPUs", "none", "every task may use every CPU, as far as this host shows", where)
     parts = [f"isolated {isolated}"] if isolated else []
@@ -259,6 +271,15 @@ def _neighbours(view: HostView) -> Fact | None:
         return None
     meaning = "each task that wakes, also a kernel thread, may take the CPU from one of our threads"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
+
+
+def _huge_pages(view: HostView) -> Fact:
+    where = "/sys/kernel/mm/transparent_hugepage/enabled"
+    found = re.search(r"\[(\w+)\]", view.root.text(where) or "")
+    value = found[1] if found else ""
+    if value not in _GIVEN:
+        return Fact("Huge pages", "this host does not show them", "the kernel may lack transparent huge pages", where)
+    return Fact("Huge pages", value, _GIVEN[value], where)
 
 
 def _memlock(view: HostView) -> Fact | None:
@@ -296,6 +317,7 @@ TOPICS: dict[str, Callable[[HostView], Fact | None]] = {
     "isolation": _isolation,
     "neighbours": _neighbours,
     "memlock": _memlock,
+    "huge-pages": _huge_pages,
     "realtime": _realtime,
 }
 """One function for each name of ``model.course.LOOK_TOPICS`` (a test compares the two)."""

@@ -91,7 +91,7 @@ def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} finished."
     near = [o.near for walk in subject.walks if (o := walk.guess.outcome()) is not None and o.near is not None]
     if near:
-        yield f"Guesses: {sum(near) or 'none'} near, {len(near) - sum(near) or 'none'} wrong."
+        yield f"Guesses: {sum(near) or 'none'} right, {len(near) - sum(near) or 'none'} wrong."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
         yield f"This tool still changes these settings of this host: {clean(stands, MOST_STANDING)}."

@@ -170,7 +170,7 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
     if unknown:
         said = f"Not shown: {many(unknown, 'chapter')} of other courses. 'class results --csv' shows all."
         lines += wrap(said, layout.width, style="dim")
-    marks = ("● all marks, or read to the end", "◐ one mark of two", "○ begun", "✓ guess near", "✗ guess far")
+    marks = ("● all marks, or read to the end", "◐ one mark of two", "○ begun", "✓ guess right", "✗ guess wrong")
     what = (
         "last: the newest curve. best: the lowest curve comparable with last. Both are shown at the percentile "
         f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported these "

@@ -5,9 +5,17 @@ from __future__ import annotations
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.course.diagnosis import means
-from jitter_workshop.presenter.runs.longest_stall import is_named, largest_cause, longest_stalls, took_half
-from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.presenter.runs.longest_stall import (
+    STOPPED_INSIDE,
+    is_named,
+    largest_cause,
+    longest_stalls,
+    times_its_usual,
+    took_half,
+)
+from jitter_workshop.stats.scale import nice_ns, times_told
 
 LEAST_NS = 100_000
 """The shortest stall that asks for another step, in ns. Shorter ones are mostly ticks and interrupts."""
@@ -48,4 +56,9 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course) -> st
     named = cause.label.replace("`", "'")
     which = "the longest stall" if stall is stalls[0] else "the longest stall with a known cause"
     took = f"{which} of the second run took {nice_ns(stall.duration_ns)}, most of it `{named}`"
-    return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
+    times = times_its_usual(cause, report)
+    if times is None:
+        return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
+    below = next((one for one in course.chapters if "steal" in one.treats), None)
+    where = f" The chapter '{clean(below.title, ID)}' shows how to find that." if below is not None else ""
+    return f"**What is left:** {took}, {times_told(times)} times as long as usual: {STOPPED_INSIDE}.{where}"

@@ -64,7 +64,7 @@ own text says why."""
 _SIGNED = (
     {"✓": "setting changed", RESTORED: "setting restored (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
     {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
-    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)", "–": "no guess (–)"},
+    {"✓": "guess right", "✗": "guess wrong", "·": "no guess yet (·)", "–": "no guess (–)"},
 )
 """Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 

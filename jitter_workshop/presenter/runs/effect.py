@@ -34,6 +34,7 @@ from jitter_workshop.presenter.runs.main_effect import (
     of_another_cause,
     rests_on_few,
     told_first,
+    whole_curve_moved,
 )
 from jitter_workshop.presenter.runs.omission import warning as few_sent
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
@@ -63,6 +64,7 @@ _MOST_LINES = 7
 """The most lines of a short result of a change. A screen of 24 rows then has nine rows for its chart."""
 _BESIDE_NOISE = "Beside the noise"
 _THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
+_WHOLE_CURVE = "The median moved by more than the change can end, so something else moved the whole curve."
 _NEW_CAUSES = "Look which causes (v) are new."
 _NO_PERCENTILE = "No percentile"
 _LEFT_OUT: dict[Uncompared, str] = {
@@ -191,6 +193,8 @@ def _notes(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
     figure, doubtful effects against the one that is told first, and why the tail moved against the stalls."""
     first, judged = told_first(found), judge_latency(found, runs)
     notes = [said_of_longest(first, runs)] if first is not None and rests_on_few(first) else []
+    if whole_curve_moved(found, runs):
+        notes.append(_WHOLE_CURVE)
     if first is not None and judged in ("better", "perhaps better"):
         notes.append(_longest_stays(found, first))
     in_a_row = {one.name for one in (found.tail, against_the_lead(found)) if one is not None}

@@ -13,9 +13,17 @@ from jitter_workshop.model.diagnosis import Suspect
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall
 from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.scale import times_told
 
 _NO_SOURCE = ("no_event", "around")
 """Kinds of causes that name nothing that took the time."""
+_HANDLERS = ("softirq", "irq", "vector", "timer")
+"""Kinds of causes that do about the same work each time."""
+_FAR_ABOVE = 100.0
+"""The least factor between one time of a handler and its mean time in the other stalls, from which on something else
+must have stopped the CPU in it."""
+_LEAST_OTHERS = 10
+STOPPED_INSIDE = "the hypervisor or the firmware may have stopped the CPU in it"
 
 
 def longest_stalls(report: EvidenceReport) -> list[ExplainedStall]:
@@ -48,6 +56,24 @@ def took_half(cause: Suspect | None, stall: ExplainedStall) -> bool:
     return cause is not None and 2 * (cause.total_ns or 0) >= stall.duration_ns
 
 
+def times_its_usual(cause: Suspect, report: EvidenceReport) -> float | None:
+    """Return how many times as long a handler took in one stall as it took on average in the run's other stalls.
+    Return None for other causes, below _FAR_ABOVE, and if fewer than _LEAST_OTHERS other stalls have this cause.
+    ``cause``: the handler, with its time in the one stall. ``report``: the report with this stall.
+
+    A CPU that is stopped while it handles an interrupt or a softirq shows the whole stop as time of this handler.
+    """
+    if cause.kind not in _HANDLERS:
+        return None
+    whole = report.timer if cause.kind == "timer" else None
+    whole = whole or next((one for one in report.causes if (one.kind, one.name) == (cause.kind, cause.name)), None)
+    if whole is None or whole.count - 1 < _LEAST_OTHERS:
+        return None
+    taken = cause.total_ns or 0
+    usual = max(whole.total_ns - taken, 1) / (whole.count - 1)
+    return taken / usual if taken >= _FAR_ABOVE * usual else None
+
+
 def largest_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> tuple[ExplainedStall, Suspect | None] | None:
     """Return the longest stall of the run in which a figure was larger, and the cause that took most of it. ``effect``:
     the effect on a figure that one stall, or few, decide, such as the maximum. ``runs``: the two runs. Return None if
@@ -74,4 +100,7 @@ def said_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> str:
     if cause is None or not is_named(cause):
         return f"The trace names no cause of {which}."
     share = "Most" if took_half(cause, stall) else "The largest part"
-    return f"{share} of {which} was {cause.label}."
+    report = runs[0 if _first_is_larger(effect) else 1].report
+    times = times_its_usual(cause, report) if report is not None else None
+    why = f", {times_told(times)} times as long as usual: {STOPPED_INSIDE}" if times is not None else ""
+    return f"{share} of {which} was {cause.label}{why}."

@@ -87,7 +87,7 @@ def judge_latency(found: Effects, runs: Sequence[KnownRun] = ()) -> LatencyVerdi
         return "unclear" if of_stalls or not (none or found.left_out) else ""
     if neither_is_better(runs) or found.direction == "same":
         return "differs"
-    if not _can_come_from_the_change(found, runs):
+    if not _can_come_from_the_change(found, runs) or whole_curve_moved(found, runs):
         return "unclear"
     if curve_is_quiet(found, runs):
         return "undecided"
@@ -117,6 +117,29 @@ def _can_come_from_the_change(found: Effects, runs: Sequence[KnownRun]) -> bool:
         return not first.one_event
     _, cause = longest
     return cause is not None and any(one.label == cause.label for one in treated)
+
+
+def whole_curve_moved(found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if a percentile below the judged one is told first, and the median of a ring's messages moved by more
+    time than the causes on which the change acts.
+
+    Half of the messages are at least as much faster or slower as the median says. If this takes more time in all than
+    those causes lost or gained, something else moved the whole curve, as it does between equal runs.
+    """
+    first, tail = told_first(found), found.tail
+    treated = [one for one in found.causes if one.treated]
+    if first is None or tail is None or not PERCENTILE.fullmatch(first.name) or not treated or len(runs) != 2:
+        return False
+    if first.name == tail.name or found.shown is None or any(seen.run.workload != "ring" for seen in runs):
+        return False
+    medians = [FIGURES["50"].of(seen) for seen in runs]
+    counts = [seen.run.histograms.get(seen.run.main_histogram) for seen in runs]
+    if None in medians or None in counts:
+        return False
+    seconds = min(seen.run.rated_s for seen in runs)
+    fewest = min(one.count for one in counts if one is not None)
+    by_median = abs((medians[1] or 0) - (medians[0] or 0)) * fewest / 2 / max(seconds, 1e-9)
+    return by_median > abs(sum(one.ns[1] - one.ns[0] for one in treated))
 
 
 def _time_of_stalls(effect: Effect, runs: Sequence[KnownRun]) -> float | None:
@@ -207,7 +230,7 @@ def large_figure(
     For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
     due time, it is the factor between the two clocks of the first run. A factor of fewer than ten events is not shown.
     A factor of latency, or of the stalls that judge the runs, is not shown if chance, other tasks or such a run may
-    explain it.
+    explain it. The factor of a count is shown only if no latency is judged, or if the runs do not decide it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
     due time. ``with_waits``: as in ``presenter.runs.one_run.judged_value``."""
     if isinstance(found, Effects):
@@ -215,7 +238,9 @@ def large_figure(
         if loud is None or loud.at_least or loud.factor < MOVED or loud.events is not None:
             return "", ""
         if loud is found.shown:
-            return f"{times_told(loud.factor)}×", "accent"
+            # Large digits of a count beside "No clear change in latency" would be a second verdict.
+            alone = judge_latency(found, runs) in ("", "undecided")
+            return (f"{times_told(loud.factor)}×", "accent") if alone else ("", "")
         clocks = two_clocks(runs) if by_the_due_time(loud) and noises_differ(runs) else None
         if clocks is not None:
             return f"{times_told(clocks[1] / max(clocks[0], 1))}×", "accent"

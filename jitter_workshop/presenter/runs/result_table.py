@@ -18,6 +18,7 @@ from jitter_workshop.presenter.runs.main_effect import (
     against_the_lead,
     by_the_due_time,
     explained_by,
+    few_before_or_after,
     judge_latency,
     told_first,
     two_clocks,
@@ -106,7 +107,8 @@ def _of_latency(
     rows = list[ResultRow]()
     for name in order:
         style = _style(by_name[name], judged, mixed=mixed)
-        rows.append(_row(by_name[name], which, style, limit=True, extra=name not in kept))
+        row = _row(by_name[name], which, style, limit=True, extra=name not in kept)
+        rows.append(_with_few(row, few_before_or_after(by_name[name], runs), which))
     return rows
 
 
@@ -118,6 +120,15 @@ def _style(effect: Effect, judged: LatencyVerdict, *, mixed: bool = False) -> st
     if judged not in ("better", "worse") or effect.doubtful or effect.factor < MOVED or effect.against_time:
         return ""
     return {"better": "good", "worse": "bad"}.get(effect.direction, "")
+
+
+def _with_few(row: ResultRow, few: tuple[int, int] | None, which: tuple[str, str]) -> ResultRow:
+    """Return a row with the number of stalls of the run that had few: a factor of so few says too much. ``few``: the
+    number and the index of the run; None if each run had enough, or none."""
+    if few is None or not row.told or "few" in row.told.split(", ")[-1].split():
+        return row
+    number, run = few
+    return dataclasses.replace(row, told=f"{row.told}, only {number} {which[run]}")
 
 
 def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = False, extra: bool = False) -> ResultRow:
