@@ -138,7 +138,7 @@ def test_the_percentile_that_judges_the_runs_is_told_beside_a_larger_effect() ->
     assert line.plain == "Looks better: 30× fewer stalls of 1 ms and more, 30 → 1 a second."
     assert {str(span.style) for span in line.spans} == {"bold good"}
     assert not any("bold" in styles_of([row]) for row in rows), "only the verdict is loud"
-    assert "p99.9 9 µs 8 µs 1.12× shorter (2× counts)" in [" ".join(row.plain.split()) for row in rows]
+    assert "p99.9 9 µs 8 µs 1.12× shorter (2× needed)" in [" ".join(row.plain.split()) for row in rows]
 
 
 def test_a_gain_against_the_median_says_so_and_is_not_coloured_as_a_gain() -> None:
@@ -791,7 +791,7 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
     assert alike.nearest.name == "p99 from the due time"
     told = said(alike, slow, dataclasses.replace(run(), id="b"))
     assert told.startswith("No clear change in latency.\n")
-    assert "p99 from the due time 200 ms 180 ms 1.11× shorter (2× counts)" in " ".join(told.split())
+    assert "p99 from the due time 200 ms 180 ms 1.11× shorter (2× needed)" in " ".join(told.split())
 
 
 @pytest.mark.parametrize(("percent", "told"), [(7.84, "7.8 %"), (99.4, "99 %"), (99.6, "100 %"), (180.2, "180 %")])
@@ -972,8 +972,8 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     ("before", "after", "ends"),
     [
         (3, 1, "3/s 1/s 3× fewer, few stalls"),
-        (20, 30, "20/s 30/s 1.5× more (2× counts)"),
-        (200, 300, "200/s 300/s 1.5× more (2× counts)"),
+        (20, 30, "20/s 30/s 1.5× more (2× needed)"),
+        (200, 300, "200/s 300/s 1.5× more (2× needed)"),
         (0, 0, "0/s 0/s about the same"),
     ],
 )

@@ -140,7 +140,7 @@ def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = Fa
 
 
 def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
-    """Return the difference of a figure in a few words, with its doubt: ``1.57× shorter (2× counts)``."""
+    """Return the difference of a figure in a few words, with its doubt: ``1.57× shorter (2× needed)``."""
     if effect.factor < ALIKE:
         return SAME
     if events := events_told(effect):
@@ -152,7 +152,7 @@ def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
     if effect.against_time:
         return f"{told}, in no {effect.how.replace('fewer', 'less')} time"
     if not effect.at_least and (least := _least_that_counts(effect, limit=limit)) is not None:
-        return f"{told} ({times_told(least)}× counts)"
+        return f"{told} ({times_told(least)}× needed)"
     doubt = short_doubt(effect)
     return f"{told}, {doubt}" if doubt else told
 
