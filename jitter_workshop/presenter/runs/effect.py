@@ -62,6 +62,8 @@ _THESE_TWO = "these two runs"
 """The first cell of the table, if a proof judges the change."""
 _MOST_LINES = 7
 """The most lines of a short result of a change. A screen of 24 rows then has nine rows for its chart."""
+_OF_ORIGIN = 2
+"""The lines fewer that a short result of another machine has."""
 _BESIDE_NOISE = "Beside the noise"
 _THE_MAXIMUM = "the maximum moved by a factor of 2, and it is one event."
 _WHOLE_CURVE = "The median moved by more than the change can end, so something else moved the whole curve."
@@ -161,7 +163,8 @@ def _of_change(
     else:
         verdict = verdict_of_change(found, runs, reason, width - len(origin[0]))
         told = wrap(Text.assemble(origin, verdict), width) if verdict else []
-    most = max(_MOST_LINES - len(told) - 1, 0) if short else None
+    # Curves of another machine also need the lines that say which one.
+    most = max(_MOST_LINES - (_OF_ORIGIN if origin[0] else 0) - len(told) - 1, 0) if short else None
     told += result_table(found, runs, width, head, reason, proven=proven, most=most)
     # A reason names the task already.
     others = "" if reason is not None else " ".join(disturbances_of_two(runs, MUCH_WORK))

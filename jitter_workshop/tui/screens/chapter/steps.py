@@ -1568,7 +1568,7 @@ class Compare(Step):
         if both is None or found is None:
             return Result([])
         if self.walk.host.rehearsed:
-            return effect.result_of_two_runs(found, both, relation, width)
+            return effect.result_of_two_runs(found, both, relation, width, short=self._short)
         key = "m" if self._made_anew is not None else ""
         if not key and self._reason is not None and self._reason.run == 0 and self.walk.host.applied:
             key = "restore first: u"
