@@ -18,11 +18,14 @@ class OwnResults:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._judged: dict[str, tuple[tuple[object, ...], OwnResult | None]] = {}
+        self._proofs: int | None = None
+        """The number of proofs in this drawing of the path; None if not read yet. Reading them judges them all."""
 
     def path(self) -> tuple[PathEntry, ...]:
         """Return the chapters as ``Workshop.path`` does, each with its result."""
         path = self._workshop.path()
         chapters = {one.id: one for one in self._workshop.course.chapters}
+        self._proofs = None
         return tuple(dataclasses.replace(e, result=self._result(chapters[e.chapter_id])) if e.here else e for e in path)
 
     def _result(self, chapter: Chapter) -> OwnResult | None:
@@ -44,7 +47,9 @@ class OwnResults:
         """Return all on which a judgement rests: the two runs, equal runs of the session, proofs, and the reports on
         traces that are known. ``made``: the ids of the two runs."""
         context = self._workshop.context
-        return (*made, len(context.runs.every()), len(context.handle.proofs()), context.runs.known_reports)
+        if self._proofs is None:
+            self._proofs = len(context.handle.proofs())
+        return (*made, len(context.runs.every()), self._proofs, context.runs.known_reports)
 
     def _judge(self, chapter: Chapter) -> OwnResult | None:
         # Before the first chapter is measured, home needs none of these modules.

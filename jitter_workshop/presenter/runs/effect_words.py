@@ -6,6 +6,7 @@ from jitter_workshop.model.effect import Effect
 from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
 from jitter_workshop.stats.scale import times_told
 
+FEW = "few stalls"
 _EQUAL_RUNS = "equal runs of this session differ"
 
 
@@ -75,4 +76,4 @@ def short_doubt(effect: Effect) -> str:
         return f"equal runs differ {times_told(effect.of_equal_runs)}×"
     if effect.one_event:
         return "one event"
-    return "few stalls" if effect.few else "may be chance" if effect.within_runs or effect.by_chance else ""
+    return FEW if effect.few else "may be chance" if effect.within_runs or effect.by_chance else ""

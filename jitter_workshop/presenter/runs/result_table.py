@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason
 from jitter_workshop.presenter.runs.disturbances import neither_is_better
 from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, columns_of, none_in, of_a_second
-from jitter_workshop.presenter.runs.effect_words import events_told, short_doubt
+from jitter_workshop.presenter.runs.effect_words import FEW, events_told, short_doubt
 from jitter_workshop.presenter.runs.main_effect import (
     LatencyVerdict,
     against_the_lead,
@@ -125,7 +125,7 @@ def _style(effect: Effect, judged: LatencyVerdict, *, mixed: bool = False) -> st
 def _with_few(row: ResultRow, few: tuple[int, int] | None, which: tuple[str, str]) -> ResultRow:
     """Return a row with the number of stalls of the run that had few: a factor of so few says too much. ``few``: the
     number and the index of the run; None if each run had enough, or none."""
-    if few is None or not row.told or "few" in row.told.split(", ")[-1].split():
+    if few is None or not row.told or row.told.endswith(FEW):
         return row
     number, run = few
     return dataclasses.replace(row, told=f"{row.told}, only {number} {which[run]}")
