@@ -18,9 +18,11 @@ from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.flow.measuring.curves import with_role
 from jitter_workshop.flow.measuring.known_reason import reason_of
+from jitter_workshop.flow.measuring.request import MeasureRequest, interval_ns, pacing
 from jitter_workshop.model.course import Chapter, GuessTask
-from jitter_workshop.model.run import HUNTED
+from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import Guess
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import GuessOutcome, RunCurve
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, moved
@@ -220,14 +222,13 @@ class ChapterGuess:
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def last_curve(self) -> RunCurve | None:
-        """Return the learner's newest curve for the workload of the guess; None if there is none. The run may be
-        from any chapter, but never one with a hidden noise. The curve has the waits if the result of its run has
+        """Return the learner's newest curve of the quantity that the guess is about; None if there is none. The run may
+        be from any chapter, but never one with a hidden noise. The curve has the waits if the result of its run has
         them."""
         task = self._chapter.prediction
-        workload = self._measuring.workload(task.slot) if task is not None else ""
-        alike = [
-            r for r in self._context.runs.every() if r.workload == workload and r.complete and HUNTED not in r.notes
-        ]
+        asked = self._measuring.asked(task.slot) if task is not None else None
+        every = self._context.runs.every() if asked is not None else ()
+        alike = [r for r in every if asked is not None and _measures_same(r, asked)]
         waits = runs_with_waits(alike[-1:], self._context.runs.every(), self._context.session, None)
         shown = self._context.runs.curve(alike[-1], with_waits=bool(waits)) if alike else None
         if shown is None:
@@ -235,3 +236,13 @@ class ChapterGuess:
         label = f"your last: {shown.label}"
         last = dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
         return with_role(last, "earlier")
+
+
+def _measures_same(run: Run, asked: MeasureRequest) -> bool:
+    """Return True if a complete run measured the quantity of a requested run: by the same workload and pacing, and with
+    the same use of memory, lock and duty. A run with a hidden noise counts as another one."""
+    if not run.complete or HUNTED in run.notes or run.workload != asked.workload:
+        return False
+    paced = not KINDS[asked.workload].paced or (run.pacing, run.interval_ns) == (pacing(asked), interval_ns(asked))
+    use = (run.memory or "none", run.lock or "none", run.duty)
+    return paced and use == (asked.memory, asked.lock, asked.duty)

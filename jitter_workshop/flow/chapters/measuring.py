@@ -161,15 +161,21 @@ class ChapterMeasuring:
         """Return the workload of a slot's run. If the slot has no run, return the workload of the run that would be
         made. Return "" if the slot has no measurement.
         """
-        asked = self._chapter.measurement(slot) if slot is not None else None
-        if asked is None:
+        measurement = self._chapter.measurement(slot) if slot is not None else None
+        if measurement is None:
             return ""
         if (run := self._runs.run_in(slot)) is not None:
             return run.workload
-        try:
-            return self.planned(asked.slot, {}).workload
-        except WorkshopError:
-            return asked.workload
+        asked = self.asked(slot)
+        return measurement.workload if asked is None else asked.workload
+
+    def asked(self, slot: str | None) -> MeasureRequest | None:
+        """Return the request for the run that would be made in a slot. Return None if the slot has no measurement, or
+        if this host cannot make it."""
+        measurement = self._chapter.measurement(slot) if slot is not None else None
+        with contextlib.suppress(WorkshopError):
+            return self.planned(measurement.slot, {}) if measurement is not None else None
+        return None
 
     def warning(self, step: StepName) -> str:
         """Return a warning for the learner before a step is measured, or ""."""
