@@ -156,7 +156,7 @@ async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for _ in range(2):
+        for first in (True, False):
             following = workshop.next_chapter()
             assert following is not None
             following = following if following.chapter_id != "baseline" else workshop.path()[9]
@@ -174,6 +174,9 @@ async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -
             assert entry.chapter_id == after.chapter_id != following.chapter_id
             (row,) = [line for line in text_of(app).splitlines() if line.startswith(f" ▸ {entry.title} ")]
             assert "has effect" in row or "measures" in row
+            # Only the first time it is news.
+            news = "'Memory' is done. Enter on its row opens it again." in " ".join(text_of(app).split())
+            assert (following.chapter_id, news) == ("memory", first)
         assert WHAT_THIS_IS not in text_of(app)
 
 

@@ -139,6 +139,13 @@ def _result_means(own: OwnResult) -> str:
     return "by your two runs; the count did not move as the lesson says"
 
 
+def finished_told(entry: PathEntry) -> str:
+    """Return the sentences on a chapter that was just finished: the learner's result, and how to see it again."""
+    result = f": {kind_or_result(entry)[0]}" if entry.result is not None else ""
+    see = "it again; b goes back to its result" if result else "it again"
+    return f"'{clean(entry.title, ID)}' is done{result}. Enter on its row opens {see}."
+
+
 def is_new(path: Sequence[PathEntry]) -> bool:
     """Return True if no chapter of the path was begun."""
     return not any(entry.started or entry.done for entry in path)

@@ -197,7 +197,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             path, files = self._made
             facts += [preview.size_of_files(files), clean(path.name, LINE)]
         elif self._making is not None:
-            facts.append("being made…")
+            facts.append("its file is being made…")
         where = f"into {clean(self._places[0], PATH)}" if self._places else "no folder is writable"
         others = preview.others_in_short(self._document, self._chosen.name == RAW)
         return preview.preview_head(facts, where, others, width)

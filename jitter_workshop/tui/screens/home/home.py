@@ -22,6 +22,7 @@ from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.presenter.course.own_results import OwnResults
 from jitter_workshop.presenter.course.path import (
     WHAT_THIS_IS,
+    finished_told,
     host_column,
     is_new,
     reason_told,
@@ -100,8 +101,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
     """The tunables that were applied when the newest message, ``said``, was shown."""
     _came_from: str | None = None
     """The chapter that was the newest when the path was last drawn."""
-    _done: frozenset[str] = frozenset()
-    """The chapters that were done when the path was last drawn."""
+    _done: frozenset[str] | None = None
+    """The chapters that were done when the path was last drawn; None before the first drawing."""
 
     @cached_property
     def _results(self) -> OwnResults:
@@ -188,11 +189,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _show_path(self) -> None:
         """Draw the path. The cursor stays on its chapter, or moves to the chapter from which the learner comes; from a
-        chapter that was just finished, it moves to the next one."""
+        chapter that was just finished, it moves to the next one. The result of the finished one is then told."""
         path, newest, shown = self._path(), self.workshop.newest_chapter(), self.query_one(PathList)
         under = shown.entry.chapter_id if shown.entry is not None and newest == self._came_from else newest
         entry = next((one for one in path if one.chapter_id == under), None)
-        if entry is None or (entry.done and entry.chapter_id not in self._done):
+        if entry is None or (entry.done and entry.chapter_id not in (self._done or ())):
+            if entry is not None and self._done is not None:
+                self.said, self._stood = finished_told(entry), self.workshop.context.standing()
             entry = self.workshop.next_chapter() or entry
         shown.show_entries(path, entry)
         self._came_from, self._done = newest, frozenset(one.chapter_id for one in path if one.done)
