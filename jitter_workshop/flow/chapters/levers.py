@@ -24,7 +24,8 @@ page faults of these runs."""
 _TASKS = ("isolation", "isolcpus", FIFO)
 _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
 _UNBOUND = re.compile(r"kworker/u")
-_BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work)/\d")
+_BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work|ktimers|rcuc|backlog_napi)/\d")
+"""The names of kernel threads that are bound to one CPU (Documentation/admin-guide/kernel-per-CPU-kthreads.rst)."""
 _STOPPERS = ("migration",)
 """The names of kernel threads of the stop class. Each is bound to one CPU, and preempts threads of every real-time
 priority.
@@ -86,6 +87,11 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
     return _LEVERS.get(suspect.kind, ())
 
 
+def is_bound(task: str) -> bool:
+    """Return True if a task of this name is a kernel thread that is bound to one CPU, so that no setting moves it."""
+    return _BOUND.match(task) is not None
+
+
 def _of_task(name: str) -> tuple[str, ...]:
     if name == "idle":
         return ("idle-states",)
@@ -93,7 +99,7 @@ def _of_task(name: str) -> tuple[str, ...]:
         return ("cpu-max",)
     if _UNBOUND.match(name):
         return ("workqueue-mask", FIFO)
-    if _BOUND.match(name):
+    if is_bound(name):
         return ()
     return ("kernel-threads", "isolation", FIFO) if _OF_KERNEL.match(name) else _TASKS
 
@@ -108,7 +114,7 @@ def reach_of_course(suspect: Suspect, chapter: Chapter, course: Course) -> tuple
         return "this", ""
     wanted = _wanted(suspect, chapter)
     if not wanted:
-        bound = suspect.kind == "task" and _BOUND.match(suspect.name) is not None
+        bound = suspect.kind == "task" and is_bound(suspect.name)
         below = suspect.kind in ("no_event", "steal")
         return ("bound" if bound else "below" if below else "none"), ""
     for lever in wanted:

@@ -1,23 +1,28 @@
-"""Say whether the run after a chapter's change proves that no other task ran on the measured CPU.
+"""Say whether other tasks ran on the measured CPU in the run after a chapter's change, and which.
 
-Another task can run there only after the kernel has preempted the measured thread, and the kernel counts this.
+Another task can run there only after the kernel has preempted the measured thread, and the kernel counts this. A trace
+has the names. Kernel threads that are bound to the CPU are told apart: no cpuset moves them
+(Documentation/admin-guide/cgroup-v1/cpusets.rst, …/kernel-per-CPU-kthreads.rst).
 """
 
 from __future__ import annotations
 
-from jitter_workshop.flow.chapters.levers import reach_of_course
+from collections import Counter
+
+from jitter_workshop.flow.chapters.levers import is_bound, reach_of_course
 from jitter_workshop.flow.chapters.runs import LEFT
 from jitter_workshop.flow.chapters.suspects import suspect
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
-from jitter_workshop.model.text import ID, clean, many
+from jitter_workshop.model.text import ID, MOST_ENTRIES, WORD, clean, many
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.figures import KnownRun, preempted_in
 from jitter_workshop.stats.scale import nice_ns
 
-_KINDS = ("task", "workqueue")
-_NEXT = "Next: v (causes)"
+NEXT = "Next: v (causes)"
+"""The words by which a verdict names the key that shows the causes."""
 
 
 def said_of_proof(walk: ChapterWalk, course: Course) -> str:
@@ -31,27 +36,65 @@ def said_of_proof(walk: ChapterWalk, course: Course) -> str:
 
 
 def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
-    """Return the sentences of :func:`said_of_proof` for one run. If the proof fails, they name the task or work item
-    with the longest time on these CPUs, and what to look at next."""
+    """Return the one verdict of :func:`said_of_proof` on a run: no other task ran, only bound kernel threads ran, or
+    which other task ran longest. A verdict that leaves a question open says what to look at next."""
     counted = [one.of(seen) for one in preempted_in(seen.run)]
     rates = [rate for rate in counted if rate is not None]
     if not rates:
         return ""
     times, took = round(sum(rates) * seen.run.rated_s), nice_ns(round(seen.run.rated_s * 1e9))
     if not times:
-        return f"These {took} prove that no other task ran on this CPU: the thread was never preempted."
-    failed = f"These {took} do not prove isolation: {many(times, 'preemption')}"
-    longest = _longest(seen.report) if seen.report is not None else None
-    if longest is None:
-        return f"{failed}. {_NEXT}."
-    _, title = reach_of_course(suspect(longest.kind, longest.name, longest.count, longest.total_ns), chapter, course)
-    after = f", then chapter '{clean(title, ID)}'" if title else ""
-    return (
-        f"{failed}, the longest by {label(longest.kind, longest.name)} ({nice_ns(longest.worst_ns)}). {_NEXT}{after}."
-    )
+        return f"No other task ran on this CPU in these {took}: the thread was never preempted."
+    report = seen.report
+    ran = _tasks(report) if report is not None else []
+    if report is None or not ran:
+        return f"Other tasks ran on this CPU in these {took}: {many(times, 'preemption')}. {NEXT}."
+    cpu = f"CPU {CpuSet.of(one.cpu for one in ran)}"
+    movable = [one for one in ran if not is_bound(one.name)]
+    if movable:
+        longest = max(movable, key=lambda one: one.worst_ns)
+        others = len({one.name for one in movable}) - 1
+        besides = f", and {many(others, 'other task')} did, too" if others else ""
+        took_each = f"{_often(longest.count)}, at most {nice_ns(longest.worst_ns)}"
+        return (
+            f"Not isolated: {label(longest.kind, longest.name)} ran on {cpu} {took_each}{besides}. "
+            f"{NEXT}{_chapter_after(longest, chapter, course)}."
+        )
+    shown = sum(one.count for one in ran)
+    lead = f"No other task ran on {cpu} in these {took}"
+    if report.lost_events or report.unbalanced or shown < times:
+        lead = f"The trace shows {shown:,} of {many(times, 'preemption')}: no other task on {cpu}"
+    told = f"{lead} except bound kernel threads, which isolation cannot move: {_names(ran)}."
+    work = max(_of_kind(report, "workqueue"), key=lambda one: one.worst_ns, default=None)
+    after = _chapter_after(work, chapter, course) if work is not None else ""
+    return f"{told} {NEXT}{after}." if after else told
 
 
-def _longest(report: EvidenceReport) -> InterferingTask | None:
-    """Return the other task or work item that had a measured CPU longest at one time; None if the trace shows none."""
-    found = [one for one in report.residence.visitors if one.kind in _KINDS] if report.residence is not None else []
-    return max(found, key=lambda one: one.worst_ns, default=None)
+def _chapter_after(one: InterferingTask, chapter: Chapter, course: Course) -> str:
+    """Return ``, then chapter 'TITLE'`` for the other chapter that treats a task or work item; "" for none."""
+    _, title = reach_of_course(suspect(one.kind, one.name, one.count, one.total_ns), chapter, course)
+    return f", then chapter '{clean(title, ID)}'" if title else ""
+
+
+def _often(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _names(ran: list[InterferingTask]) -> str:
+    """Return the names of tasks, the most frequent first, each with the number of times that it ran."""
+    times = Counter[str]()
+    for one in ran:
+        times[clean(one.name, WORD)] += one.count
+    ranked = times.most_common()
+    told = [f"{name} {_often(count)}" for name, count in ranked[:MOST_ENTRIES]]
+    more = sum(count for _, count in ranked[MOST_ENTRIES:])
+    return ", ".join([*told, *([f"others {_often(more)}"] if more else [])])
+
+
+def _tasks(report: EvidenceReport) -> list[InterferingTask]:
+    """Return the other tasks that the trace shows on the measured CPUs."""
+    return _of_kind(report, "task")
+
+
+def _of_kind(report: EvidenceReport, kind: str) -> list[InterferingTask]:
+    return [one for one in report.residence.visitors if one.kind == kind] if report.residence is not None else []
