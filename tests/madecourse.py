@@ -115,6 +115,26 @@ text = "longer"
 explanation = "That is the height of slices."
 """
 
+_ALONE = """
+changes = "nothing"
+steps = ["look", "measure", "again", "compare"]
+look = ["system"]
+
+[[measurement]]
+slot = "measure"
+label = "first alone"
+workload = "spin"
+placement = "auto"
+preset = "quick"
+
+[[measurement]]
+slot = "again"
+label = "second alone"
+workload = "spin"
+placement = "auto"
+preset = "quick"
+"""
+
 _READING = """
 changes = "nothing"
 steps = ["look", "predict", "explain"]
@@ -152,3 +172,15 @@ def write(folder: Path, tunables: tuple[str, ...] = ("thp", "stat-interval")) ->
         pages = "".join(f"## {step}\n\nThe page of {ident} for {step}.\n\n" for step in steps)
         (folder / name / "lesson.md").write_text(f"# {title}\n\n{pages}")
     return folder
+
+
+def add_alone(folder: Path) -> None:
+    """Add a chapter to the course that measures twice and changes nothing."""
+    head = (folder / "course.toml").read_text()
+    (folder / "course.toml").write_text(head.replace('"03-clock"]', '"03-clock", "04-alone"]'))
+    (folder / "04-alone").mkdir()
+    (folder / "04-alone/lesson.toml").write_text(_COMMON.format(id="alone", title="Alone", minutes=1) + _ALONE)
+    pages = "".join(
+        f"## {step}\n\nThe page of alone for {step}.\n\n" for step in ("look", "measure", "again", "compare")
+    )
+    (folder / "04-alone/lesson.md").write_text(f"# Alone\n\n{pages}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.kept_settings import kept_settings
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.course import SLOTS
 from jitter_workshop.model.text import PARAGRAPH, PATH, SENTENCE, WORD, clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
@@ -155,8 +157,14 @@ def agreed_to_restore(workshop: Workshop, idents: Container[str], talk: Talk) ->
 
 
 def restore_chapter(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> bool:
-    """Restore the settings of a chapter. Ask first if another program has applied some of them. Return False if the
-    learner does not agree, else True."""
+    """Restore the settings of a chapter; before its first run, those of earlier chapters. Ask first if another program
+    has applied some of them. Return False if the learner does not agree, else True."""
+    kept = kept_settings(workshop, walk) if walk.current == SLOTS[0] and not walk.host.applied else None
+    if kept is not None and walk.measuring.unmeasured(SLOTS[0]):
+        if not agreed_to_restore(workshop, kept.to_give_back, talk):
+            return False
+        talk.say(*restored_lines(workshop.give_back(kept.to_give_back), talk.width))
+        return True
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return True

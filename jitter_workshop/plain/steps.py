@@ -8,7 +8,8 @@ from typing import Literal
 
 from jitter_workshop.course.masks import judge_mask
 from jitter_workshop.errors import WaitStopped
-from jitter_workshop.model.course import GuessTask, StepName
+from jitter_workshop.flow.chapters.kept_settings import kept_settings
+from jitter_workshop.model.course import SLOTS, GuessTask, StepName
 from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
@@ -22,6 +23,8 @@ from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.settings import NEXT_BOOT
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import masks, next_step
+from jitter_workshop.presenter.course.kept_settings import kept_told
+from jitter_workshop.presenter.course.loads import told_of_loads
 from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
@@ -234,7 +237,10 @@ class PlainMeasuredStep(PlainStep):
         elif walk.measuring.measures(step):
             request = walk.measuring.request(step)
             walk.measuring.note_shown(request)
+            standing = kept_settings(self.workshop, walk, request)
             talk.tell(views.to_be_measured(request, self.workshop.context.runs.every(), walk.noise.company(request)))
+            if told := kept_told(standing, "restore" if step == SLOTS[0] else ""):
+                talk.tell(told)
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")
@@ -508,8 +514,8 @@ class PlainCompare(PlainStep):
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")
-            if proven := said_of_proof(walk, self.workshop.course):
-                talk.tell(proven)
+            for said in filter(None, (said_of_proof(walk, self.workshop.course), *told_of_loads(walk))):
+                talk.tell(said)
                 talk.say("")
         elif rates := chapter_view.gap_rates(walk, self.name, talk.width):
             talk.say(*rates, "")

@@ -26,7 +26,7 @@ from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
-from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.model.run import SilentObserver, ThreadRecord
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
@@ -1428,6 +1428,52 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         own = first.histograms[first.main_histogram].percentiles["99.9"]
         assert own is not None
         assert 0.9 < value_ns / own < 1.1
+
+
+@pytest.mark.parametrize(("preempted", "named"), [(20, True), (0, False)])
+async def test_the_key_that_a_verdict_on_isolation_names_is_in_the_footer(preempted: int, named: bool) -> None:
+    workshop = open_workshop()
+    walk = walk_with(workshop.walk("baseline"), evidence=("left",))
+    for slot, count in (("measure", 200), ("again", preempted)):
+        threads = (ThreadRecord("sampler", {"1": 1}, involuntary_switches=count),)
+        made, blocks = madeup.make_run(
+            run_id=f"20260101-000000-{slot[0] * 4}".replace("mmmm", "bbbb"),
+            workload="spin",
+            name="spin_gap",
+            threads=threads,
+        )
+        workshop.context.handle.add_run(made, blocks)
+        workshop.context.remember(made)
+        walk.record("again" if slot == "again" else "measure", made)
+    walk.go("compare")
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        app.push_screen(ChapterScreen(walk))
+        await settled(pilot)
+        assert ("Next: v (causes)" in text_of(app)) is named
+        assert ("chapter.causes" in dict(app.screen.query_one(KeyBar).shown)) is named
+
+
+@pytest.mark.parametrize(
+    ("changed", "drawn"), [({}, True), ({"pacing": "schedule"}, False), ({"interval_ns": 20_000}, False)]
+)
+async def test_a_last_curve_of_another_quantity_is_not_drawn_beside_the_guess(
+    changed: dict[str, Any], drawn: bool
+) -> None:
+    workshop = open_workshop()
+    run, blocks = madeup.make_run(
+        [[100] * 990 + [50_000] * 20], run_id="20250101-000000-aaaa", label="elsewhere", **changed
+    )
+    workshop.context.handle.add_run(run, blocks)
+    workshop.context.remember(run)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        while chapter_of(app).step != "predict":
+            await pilot.press("n")
+            await settled(pilot)
+        assert ("your last: elsewhere" in text_of(app)) is drawn
 
 
 @pytest.mark.parametrize(("size", "shown"), [((80, 24), False), ((120, 36), True), ((160, 48), True)])

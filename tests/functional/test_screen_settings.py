@@ -143,7 +143,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert "read back: 2 tunables, 2 writes." in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
-        assert "2 tunables applied" in text_of(app).splitlines()[0]
+        assert "2 settings changed" in text_of(app).splitlines()[0]
         assert offered(app)["chapter.enter"] == "go on"
         assert "chapter.restore" in offered(app)
         assert walk.progress.marks["setting"]

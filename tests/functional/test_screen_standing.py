@@ -9,13 +9,14 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.host.changes import GONE_ALREADY, farewell
+from jitter_workshop.presenter.course.kept_settings import GIVE_BACK
+from jitter_workshop.presenter.host.changes import GONE_ALREADY, NOTHING_OF_CHAPTER, farewell
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
-from tests import tuned_tree
+from tests import madecourse, tuned_tree
 from tests.fake_agent_connection import FakeAgentConnection
 from tests.fakes import FakeWorkshop
 from tests.livehost import give_agent, open_live
@@ -67,12 +68,44 @@ async def test_settings_that_others_applied_are_told_apart_and_asked_about(
     app = WorkshopApp(live)
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
-        assert "2 tunables applied by others" in text_of(app)
+        assert "2 settings changed by others" in text_of(app)
         assert "Not yours: " in text_of(app)
         assert "u asks before it restores any of this" in text_of(app)
         await pilot.press("u")
         assert isinstance(app.screen, Question)
         assert "may be measuring now" in text_of(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_later_chapter_tells_the_settings_of_an_earlier_one_and_gives_them_back(
+    course: Path, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tuned_tree.contents(tree)
+    madecourse.add_alone(course)
+    live = open_live(tree, course, monkeypatch)
+    applied(live, tree, monkeypatch)
+    live.walk("alone").go("measure")
+    app = WorkshopApp(live, "alone")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        told = " ".join(text_of(app).split())
+        assert "u gives them back." in told
+        # In the list of what the run will be, and above the keys.
+        assert told.count("stat-interval=10 (from Pages)") == 2
+        assert offered(app)["chapter.restore"] == "give back"
+        await pilot.press("u")
+        assert isinstance(app.screen, Question)
+        assert GIVE_BACK in text_of(app)
+        await pilot.press("escape")
+        assert tuned_tree.contents(tree) != before
+        await pilot.press("u", "enter")
+        await settled(pilot)
+        assert tuned_tree.contents(tree) == before
+        assert "Restored: 2 tunables, 2 writes" in text_of(app)
+        assert "Still applied" not in text_of(app)
+        assert "chapter.restore" not in offered(app)
+        await pilot.press("u")
+        assert NOTHING_OF_CHAPTER in " ".join(text_of(app).split())
 
 
 @pytest.mark.parametrize("size", SIZES)

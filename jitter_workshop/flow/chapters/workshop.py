@@ -301,8 +301,12 @@ class Workshop:
         """Restore the settings that keep hidden noises away (``Hunts.kept_away_by``), and update the marks of all
         chapters. Restore nothing if there are no such settings. Raise HostError if the restore fails, or on a recorded
         host."""
-        kept = self.hunts.kept_away_by()
-        return self._restore(kept) if kept else RestoreResult((), (), False)
+        return self.give_back(self.hunts.kept_away_by())
+
+    def give_back(self, ids: tuple[str, ...]) -> RestoreResult:
+        """Restore these tunables, which other chapters have applied, and update the marks of all chapters. Restore
+        nothing for no ids. Raise HostError if the restore fails, or on a recorded host."""
+        return self._restore(ids) if ids else RestoreResult((), (), False)
 
     def _restore(self, ids: tuple[str, ...]) -> RestoreResult:
         """Restore the tunables ``ids``; () for all tunables of this tool."""

@@ -147,6 +147,7 @@ def about_to_measure(
     from_due_time: bool = False,
     placed: Sequence[tuple[str, int]] = (),
     repeats: bool = False,
+    settings: str = "",
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
@@ -155,6 +156,7 @@ def about_to_measure(
     known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit. ``placed``:
     (thread, CPU) for each thread that the run binds; () if it is not known, or if the scheduler places the threads.
     ``repeats``: True if the page of the chapter's first run told already how such runs are traced and judged.
+    ``settings``: the settings of earlier chapters that are still applied; "" for none.
     """
     cpus = placed or (
         ("producer", request.producer_cpu),
@@ -172,6 +174,7 @@ def about_to_measure(
         ("run", f"{clean(request.label, ID)} ({request.workload})"),
         ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
+        ("settings", settings),
         ("noise", "a noise that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("first", arrival_words(request)),
         ("trace", (_AS_FIRST if repeats else TRACED_MEANWHILE) if request.evidence else ""),

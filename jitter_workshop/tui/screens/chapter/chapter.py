@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
 
@@ -22,7 +22,14 @@ from jitter_workshop.model.text import LABEL, capital, clean, tally
 from jitter_workshop.model.walk import PlanView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis, keys_that_wait
-from jitter_workshop.presenter.host.changes import NOTHING_OF_CHAPTER, RESTORE_OTHERS, came_back, others_warned
+from jitter_workshop.presenter.course.kept_settings import GIVE_BACK
+from jitter_workshop.presenter.host.changes import (
+    NOTHING_OF_CHAPTER,
+    RESTORE_OTHERS,
+    came_back,
+    list_ids,
+    others_warned,
+)
 from jitter_workshop.presenter.host.host_load import load_in_short
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
@@ -844,29 +851,41 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(capital(notice))
 
     def action_restore(self) -> None:
-        """Restore this chapter's settings; in a hunt, the settings that keep noises away."""
+        """Restore this chapter's settings; in a hunt, the settings that keep noises away; before the chapter's first
+        run, the settings of earlier chapters."""
         if self.walk.sets and self._by_hand.can_restore and self._by_hand.restore():
             return
         if not self.walk.sets or not (self.walk.host.applied or self._by_hand.can_restore):
-            if not self._hunt.let_in():
+            if self.now.gives_back:
+                self._ask_to_give_back(self.now.gives_back)
+            elif not self._hunt.let_in():
                 self.tell(NOTHING_OF_CHAPTER)
             return
         warned = others_warned(self.workshop.of_others(), self.walk.host.ids)
-        if not warned:
+        if warned:
+            self._ask_to_restore(RESTORE_OTHERS, warned, self._restore_chapter)
+        else:
             self._restore_chapter()
-            return
 
+    def _ask_to_give_back(self, ids: tuple[str, ...]) -> None:
+        """Ask if settings that earlier chapters have applied may be restored."""
+        told = [f"These settings are restored: {list_ids(ids)}.", *others_warned(self.workshop.of_others(), ids)]
+        self._ask_to_restore(GIVE_BACK, told, partial(self._restore, partial(self.workshop.give_back, ids)))
+
+    def _ask_to_restore(self, title: str, told: Sequence[str], agreed: Callable[[], None]) -> None:
         def about(width: int) -> Iterable[Text]:
-            for said in warned:
+            for said in told:
                 yield from wrap(Text(said, "text"), width)
 
-        keys = "Enter restores the settings · Esc changes nothing"
-        self.app.push_screen(Question(RESTORE_OTHERS, about, keys, self._restore_chapter))
+        self.app.push_screen(Question(title, about, "Enter restores the settings · Esc changes nothing", agreed))
 
     def _restore_chapter(self) -> None:
+        self._restore(self.walk.restore)
+
+    def _restore(self, work: Callable[[], RestoreResult]) -> None:
         self.tell("Restoring…")
         then = partial(self._chapter_restored, len(self.workshop.written()))
-        self.on_thread(self.walk.restore, then, self.refused("Not restored"))
+        self.on_thread(work, then, self.refused("Not restored"))
 
     def _chapter_restored(self, before: int, result: RestoreResult) -> None:
         """Tell what was restored. ``before``: the number of this tool's writes that were in effect before."""

@@ -16,6 +16,7 @@ from jitter_workshop.errors import HeldError, WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.chapters.kept_settings import KeptSettings, kept_settings
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -29,7 +30,9 @@ from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
-from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
+from jitter_workshop.presenter.course.kept_settings import kept_in_short, kept_told
+from jitter_workshop.presenter.course.loads import told_of_loads
+from jitter_workshop.presenter.course.proof_of_isolation import NEXT, said_of_proof
 from jitter_workshop.presenter.host import by_hand, changes
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import RESTORED_ON_LEAVING, root_words
@@ -55,7 +58,7 @@ from jitter_workshop.presenter.runs import (
 from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.omission import to_repeat
+from jitter_workshop.presenter.runs.omission import correction_told, to_repeat
 from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
 from jitter_workshop.presenter.runs.unchanged import named_unchanged
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
@@ -275,6 +278,12 @@ class Step:
     def _recorded_chart(self) -> bool:
         """Return True if the chart shows curves that were recorded on another machine."""
         return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
+
+    @property
+    def gives_back(self) -> tuple[str, ...]:
+        """Return the ids of the settings of earlier chapters that the restore key gives back at this step; () for
+        none."""
+        return ()
 
     @property
     def reading_first(self) -> bool:
@@ -506,6 +515,16 @@ class Step:
         if rehearsed or not (self.after_change or self.walk.hunts):
             return self._only_tell(keys_that_wait.why_no_causes(rehearsed, self.name))
         return "causes"
+
+    @property
+    def _proven(self) -> str:
+        """Return the verdict on whether other tasks ran on the measured CPU; "" if the lesson asks for none."""
+        return said_of_proof(self.walk, self.page.workshop.course)
+
+    @property
+    def _told_keys(self) -> list[Shown]:
+        """Return the keys that this verdict names."""
+        return [("chapter.causes", "")] if NEXT in self._proven else []
 
     def key_cpus(self) -> Work:
         """Open the page for choosing CPUs."""
@@ -875,6 +894,7 @@ class Measure(Step):
             self.walk.runs.from_due_time,
             self.walk.measuring.placed(request),
             self._repeats(request),
+            kept_in_short(kept_settings(self.page.workshop, self.walk, request)),
         )
 
     def _repeats(self, request: MeasureRequest) -> bool:
@@ -924,11 +944,25 @@ class Measure(Step):
         now, workload = running.progress, running.request.workload
         return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due, with_waits=waits)
 
+    @property
+    def kept(self) -> KeptSettings | None:
+        """Return the settings of earlier chapters that are still applied, as the chapter's first run tells them. The
+        page of a hunt tells those that keep noises away."""
+        workshop = self.page.workshop
+        if self.after_change or (self.walk.hunts and workshop.hunts.kept_away_by()):
+            return None
+        return kept_settings(workshop, self.walk)
+
+    @property
+    def gives_back(self) -> tuple[str, ...]:
+        return self.kept.to_give_back if self._waits and self.kept is not None else ()
+
     def said(self) -> list[str]:
+        kept = kept_told(self.kept, "u" if self.gives_back else "")
         if self.walk.runs.run_in(self.name) is None:
-            return []
+            return [*filter(None, (kept,))]
         offer = self.walk.noise.offer()
-        return [*self._words_explained, *([f"{offer} Press w."] if offer else [])]
+        return [*filter(None, (kept,)), *self._words_explained, *([f"{offer} Press w."] if offer else [])]
 
     @property
     def _words_explained(self) -> list[str]:
@@ -969,7 +1003,8 @@ class Measure(Step):
     def keys(self) -> StepKeys:
         made = self.walk.runs.run_in(self.name) is not None
         switches = made and not self.after_change and bool(self.walk.noise.offer())
-        first: list[Shown] = [self.noise_key] if switches else []
+        first: list[Shown] = [("chapter.restore", "give back")] if self.gives_back else []
+        first += [self.noise_key] if switches else []
         if self._to_repeat:
             return StepKeys(first, before_enter=[("chapter.again", "measure again")])
         return StepKeys(first, again=made and self.walk.measuring.measures(self.name))
@@ -996,8 +1031,11 @@ class Again(Measure):
 
     def said(self) -> list[str]:
         made = self.walk.runs.run_in(self.name) is not None
-        proven = said_of_proof(self.walk, self.page.workshop.course)
-        return [*filter(None, (proven,)), *(self._words_explained if made else [])]
+        return [*filter(None, (self._proven,)), *(self._words_explained if made else [])]
+
+    def keys(self) -> StepKeys:
+        keys = super().keys()
+        return dataclasses.replace(keys, first=[*self._told_keys, *keys.first])
 
     @property
     def enter_key(self) -> EnterKey:
@@ -1634,11 +1672,13 @@ class Compare(Step):
         if compared is None or compared.effects is None:
             return []
         both_ways = self.walk.noise.both_ways() if self._short else ""
-        proven = said_of_proof(self.walk, self.page.workshop.course)
-        return [*filter(None, (proven, " ".join(filter(None, (*compared.notes, both_ways)))))]
+        first = self._both[0] if self._both is not None and self.walk.runs.by_several_clocks else None
+        corrected = correction_told(first) if first is not None else ""
+        measured = (self._proven, *told_of_loads(self.walk), corrected)
+        return [*filter(None, (*measured, " ".join(filter(None, (*compared.notes, both_ways)))))]
 
     def keys(self) -> StepKeys:
-        keys: list[Shown] = []
+        keys: list[Shown] = self._told_keys
         # Between runs that were made alike there is no change to prove.
         if self.proof is not None or (self.offers_proof and self._relation != "alike"):
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))

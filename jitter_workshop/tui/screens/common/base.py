@@ -211,12 +211,12 @@ class WorkshopScreen(KeyedScreen):
 
     def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line, with the screen's heading, the host's name and the host's state. The state is, for
-        example, the number of applied tunables."""
+        example, the number of changed settings."""
         write = self.write_of_run
         standing = sum(not write or one["id"] != IRQ_HERE for one in self.workshop.context.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
-        changed = f"{many(standing, 'tunable')} applied{whose}" if standing else self.nothing_applied
+        changed = f"{many(standing, 'setting')} changed{whose}" if standing else self.nothing_applied
         if write:
             changed = f"{write} · {changed}" if standing else write
         if self.workshop.hides_a_noise:
