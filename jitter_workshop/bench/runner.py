@@ -27,10 +27,8 @@ from jitter_workshop.host.power import read_thermal
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
-from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import INTENDED, Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import RunSpec, busy_threads, clock_seconds
-from jitter_workshop.stats.figures import INTENDED
-from jitter_workshop.stats.omission import waits_are_needed
 
 M = TypeVar("M")
 
@@ -292,10 +290,8 @@ class RunController:
             curve = main.curve("this run")
             due = self.gathered.merged.get(INTENDED)
             on_schedule = self.spec.pacing == "schedule"
-            # Without a schedule both have as many messages until one was not sent, and then no wait is missing.
-            missing = due is not None and due.histogram.total_count > main.histogram.total_count
-            due_curve = due.curve("this run") if due is not None and (on_schedule or missing) else None
-            waits = None if due is None or on_schedule else due_curve or curve
+            # Without a schedule both have as many messages until one was not sent, and then they are the same.
+            apart = due is not None and (on_schedule or due.histogram.total_count > main.histogram.total_count)
             now = Progress(
                 headline,
                 count,
@@ -303,9 +299,7 @@ class RunController:
                 curve,
                 left_s,
                 self.spec.threshold_ns,
-                due=due_curve if on_schedule else None,
-                with_waits=waits,
-                needs_waits=waits is not None and waits_are_needed(curve, waits),
+                due=None if due is None else due.curve("this run") if apart else curve,
                 rates=self.gathered.stalls().rates,
             )
             self.observer.block_done(now)

@@ -279,17 +279,16 @@ class ProgressLine(Line):
 
     def block_done(self, progress: Progress) -> None:
         from jitter_workshop.stats.curve import curve_value_at
-        from jitter_workshop.stats.omission import WITH_WAITS, curve_so_far, has_waits
         from jitter_workshop.stats.scale import nice_ns
 
-        curve = curve_so_far(progress)
+        curve = progress.latency
         p50, p999 = curve_value_at(curve, 50), curve_value_at(curve, 99.9)
         worst = curve.points[-1].value_ns if curve.points else None
-        # The line has no room for both.
-        last = f" · worst {nice_ns(worst)}" if not has_waits(progress) else WITH_WAITS
+        what = "latency " if progress.due is not None else ""
         self.write(
             f"{_lead(curve.origin)}  block {progress.done}/{progress.total}"
-            f" · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}{last} · {progress.seconds_left:.0f} s left"
+            f" · {what}p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)} · worst {nice_ns(worst)}"
+            f" · {progress.seconds_left:.0f} s left"
         )
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,14 +131,13 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
 
         sys.stdout.write(profile(session.stack) or "# nothing is applied\n")
         return 0
-    waits = _told_with_waits(runs, session)
     if args.json:
         payload = _as_json((session,), (), store.current_id())
         print_json(
             {
                 **payload,
                 "chapters": session.chapters,
-                "run_list": [_run_json(r, waits) for r in runs],
+                "run_list": [_run_json(r) for r in runs],
                 "imports": [_import_json(r) for r in imported],
                 "proofs": [_proof_json(p) for p in proofs],
                 "screenings": [_screening_json(one) for one in screenings],
@@ -162,7 +160,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
         for ident, progress in session.chapters.items()
     ]
     # Runs of proofs are shown as proofs: in this list they would hide the others.
-    lines += ["", *_run_lines(apart_from_proofs(runs), waits)]
+    lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
     lines += [f"  {proof.id:<21} {clean(proof.subject, ID)} · {proof_headline(proof)}" for proof in proofs]
     lines += ["", "Screenings ('jitter-workshop prove --screen --show ID' prints one):"] if screenings else []
@@ -291,30 +289,19 @@ def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], curren
     }
 
 
-def _told_with_waits(runs: tuple[Run, ...], session: Session) -> set[str]:
-    """Return the ids of a session's runs whose latencies are told with the waits, as in their results. Only the
-    built-in course tells which of them are judged from the due time."""
-    from jitter_workshop.course.loader import load_course
-    from jitter_workshop.flow.chapters.told_curves import runs_with_waits
+def _run_json(run: Run) -> dict[str, Any]:
+    """Return a run's fields. ``with_waits`` has the latencies of a ring from when a message was due."""
+    from jitter_workshop.model.run import INTENDED
 
-    scheduled = any(run.pacing == "schedule" for run in runs)
-    return runs_with_waits(runs, runs, session, load_course(None) if scheduled else None)
-
-
-def _run_json(run: Run, waits: Collection[str]) -> dict[str, Any]:
-    """Return a run's fields. ``waits``: the ids of the runs that also have their latencies with the waits."""
-    from jitter_workshop.stats.omission import view_with_waits
-
-    main = run.main_summary
+    main, due = run.main_summary, run.histograms.get(INTENDED)
     figures = ("percentiles", "max", "min", "mean", "count")
-    told = view_with_waits(run).main_summary if run.id in waits else None
     return {
         **picked(run, "id", "label", "workload"),
         "placement": run.placement.mode,
         **picked(run, "started_at", "duration_s", "complete", "main_histogram"),
         **(picked(main, *figures) if main else dict.fromkeys(figures)),
         **picked(run, "applied", "proof"),
-        "with_waits": picked(told, *figures) if told else None,
+        "with_waits": picked(due, *figures) if due else None,
     }
 
 
@@ -380,23 +367,23 @@ def _table(sessions: tuple[Session, ...], current: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run_lines(runs: tuple[Run, ...], waits: Collection[str]) -> list[str]:
-    """Return a table of runs. ``waits``: the ids of the runs whose latencies have the waits."""
-    from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
+def _run_lines(runs: tuple[Run, ...]) -> list[str]:
+    """Return a table of runs with their latencies. A run of the ring that has only transit says so."""
+    from jitter_workshop.model.run import INTENDED
+    from jitter_workshop.stats.figures import LATENCY_EXPLAINED, TRANSIT
     from jitter_workshop.stats.scale import nice_ns
 
     if not runs:
         return ["No runs yet."]
     lines = [f"  {'RUN':<21} {'LABEL':<18} {'WORKLOAD':<9} {'P50':>9} {'P99.9':>9} {'MAX':>9}"]
     for run in runs:
-        told = view_with_waits(run) if run.id in waits else run
-        main = told.main_summary
-        figures = (told.percentile("50"), told.percentile("99.9"), main.max if main else None)
+        found, due = run.latency, INTENDED in run.histograms
+        figures = (run.percentile("50"), run.percentile("99.9"), found.max if found else None)
         shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
-        part = f"  {clock_with_waits(run)}" if run.id in waits else ""
+        part = "" if due or run.workload != "ring" else f"  {TRANSIT}"
         part += ("" if run.complete else "  stopped early") + (f"  {run.mark}" if run.mark else "")
         lines.append(f"  {run.id:<21} {clean(run.label, WORD):<18} {clean(run.workload, CELL):<9} {shown}{part}")
-    return lines
+    return [*lines, f"  {LATENCY_EXPLAINED}"] if any(INTENDED in run.histograms for run in runs) else lines
 
 
 @dataclass(frozen=True, slots=True)

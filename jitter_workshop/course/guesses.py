@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
@@ -13,16 +13,17 @@ from jitter_workshop.model.text import ID, clean
 from jitter_workshop.model.walk import GuessOutcome
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import MOVED, few_events
-from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure_with_id, moved, ratio, titled
-from jitter_workshop.stats.omission import (
-    BY_MESSAGE,
-    WITH_WAITS,
-    WITHOUT_WAITS,
-    compared_latency,
-    sent_share,
-    told_with_waits,
-    view_with_waits,
+from jitter_workshop.stats.figures import (
+    LATENCIES,
+    Figure,
+    KnownRun,
+    counts_alone,
+    figure_with_id,
+    moved,
+    ratio,
+    titled,
 )
+from jitter_workshop.stats.omission import BY_MESSAGE, leaves_out_waits, on_one_clock, sent_share, sent_told
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_told
 
@@ -42,8 +43,6 @@ def outcome(
     seen: KnownRun | None,
     before: KnownRun | None = None,
     shows: Shows | None = None,
-    *,
-    with_waits: bool | None = None,
 ) -> GuessOutcome | None:
     """Return the judgement of a learner's guess.
 
@@ -54,8 +53,9 @@ def outcome(
     - ``before``: the run of the step ``measure``. ``seen`` is compared with it if ``task.by`` is ``falls``, ``factor``
       or ``ratio``.
     - ``shows``: the effect that the chapter names, with its figure.
-    - ``with_waits``: True if the latencies of ``seen`` are told with the waits; None if ``seen`` alone decides it.
     """
+    if seen is not None and before is not None and task.by not in (None, "value"):
+        before, seen = on_one_clock(before, seen) or (before, seen)
     if seen is not None and seen.timeless and not judged_by_counts(task, guess, shows):
         return GuessOutcome(_UNJUDGED, None, "", guess.value_ns, None)
     if task.by is not None:
@@ -66,7 +66,7 @@ def outcome(
         return _choice(task, guess)
     if seen is None:
         return None
-    return _mark(task, guess, seen, waits=told_with_waits([seen]) if with_waits is None else with_waits)
+    return _mark(task, guess, seen)
 
 
 _NOT_JUDGED = "Your guess is not judged: "
@@ -90,36 +90,34 @@ class _Decision:
 
 
 def _few_sent(task: GuessTask, right: tuple[Answer, ...], before: KnownRun, seen: KnownRun, shows: Shows | None) -> str:
-    """Return why the deciding figure decides nothing: it depends on the number of messages, and a run that decides the
-    guess sent few of its planned messages. Return "" if another figure decides, or if the runs sent enough messages.
+    """Return why the deciding figure decides nothing: a run that decides the guess sent few of its planned messages,
+    and the figure is a count by message, or a latency that leaves out the waits of the others. Return "" if another
+    figure decides, or if the runs sent enough messages.
 
     ``right``: the answers that the figures give. For ``falls`` all figures decide if the first run sent few messages:
     each may have fallen further than the runs show. If only the second run did, the figure that fell most decides.
     """
-    shares = [None if task.by == "value" else sent_share(before), sent_share(seen)]
-    if shares == [None, None]:
+    runs = [seen] if task.by == "value" else [before, seen]
+    shares = [sent_share(one) for one in runs]
+    few = [share for share in shares if share is not None]
+    if not few:
         return ""
     deciding = {shows.figure if task.by == "factor" and shows is not None else task.figure}
     if task.by == "falls":
         all_decide = right[0].figure is None or shares[0] is not None
         deciding = {answer.figure for answer in (task.answers if all_decide else right)}
     if deciding & BY_MESSAGE:
-        return f"{_FEW_SENT}, and a figure that decides the answer counts something that each message may cause."
-    if any(name in WITHOUT_WAITS for name in deciding) and _leaves_out(task, before, seen):
-        return f"{_FEW_SENT}, and {_LEFT_OUT}"
+        return f"{_few_told(few)}, and a figure that decides the answer counts something that each message may cause."
+    apart = leaves_out_waits(seen) if task.by == "value" else on_one_clock(before, seen) is None
+    if apart and deciding & set(LATENCIES):
+        return f"{_few_told(few)}, and {_LEFT_OUT}"
     return ""
 
 
-def _leaves_out(task: GuessTask, before: KnownRun, seen: KnownRun) -> bool:
-    """Return True if the latencies that decide a guess leave out the waits for a stopped thread."""
-    if task.by != "falls":
-        return True
-    names = [a.figure for a in task.answers if a.figure is not None and a.figure in WITHOUT_WAITS]
-    return any(_deciding(name, before, seen) is figure_with_id(name) for name in names)
+def _few_told(shares: Sequence[float]) -> str:
+    return f"{sent_told(*shares)} of the planned messages were sent"
 
 
-_FEW_SENT = "a run sent few of its planned messages"
-"""The reason without its figures: the warning on the same screen tells these (``presenter.runs.omission``)."""
 _LEFT_OUT = "the latency that decides the answer leaves out the waits of the other messages."
 
 
@@ -252,6 +250,8 @@ def measured_answers(
         return None
     if task.by is None:
         return MeasuredAnswers(tuple(a.id for a in task.answers if a.right), {})
+    if before is not None and task.by != "value":
+        before, seen = on_one_clock(before, seen) or (before, seen)
     first = before or seen
     found = _decide(task, first, seen, shows)
     if found is None or _few_sent(task, found.right, first, seen, shows):
@@ -269,8 +269,8 @@ def _told(task: GuessTask, name: str, before: KnownRun, seen: KnownRun) -> str:
     """Return the value of a figure in the run that decides, or its values in both runs if both decide."""
     if task.by == "value":
         return figure_with_id(name).told(seen)
-    one = _deciding(name, before, seen) if task.by == "falls" else figure_with_id(name)
-    return f"{one.change(one.of(before), one.of(seen))}{'' if one is figure_with_id(name) else WITH_WAITS}"
+    one = figure_with_id(name)
+    return one.change(one.of(before), one.of(seen))
 
 
 def guess_can_be_judged(task: GuessTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
@@ -295,7 +295,7 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> _Decision |
     None if no figure is known, or if an unknown figure may have fallen most.
     """
     none = next(a for a in task.answers if a.figure is None)
-    figures = {a.figure: _deciding(a.figure, before, seen) for a in task.answers if a.figure is not None}
+    figures = {a.figure: figure_with_id(a.figure) for a in task.answers if a.figure is not None}
     factors = {name: ratio(one, before, seen) for name, one in figures.items()}
     known = {name: factor for name, factor in factors.items() if factor is not None}
     unread = any(factor is None and figures[name].traced for name, factor in factors.items())
@@ -349,14 +349,6 @@ def _moved(one: Figure, before: KnownRun, seen: KnownRun) -> str:
     return moved(one, before, seen).removesuffix(".")
 
 
-def _deciding(name: str, before: KnownRun, seen: KnownRun) -> Figure:
-    """Return the figure that decides a guess on what fell most: the one of
-    :func:`jitter_workshop.stats.omission.compared_latency`. If the runs cannot be compared by it, return the figure
-    without the waits."""
-    one = figure_with_id(name)
-    return compared_latency(one, before, seen) or one
-
-
 def _in_range(task: GuessTask, before: KnownRun, seen: KnownRun, shows: Shows | None) -> _Decision | None:
     """Find the answer whose range contains the deciding factor, ratio or value. Return None if the runs do not have the
     deciding figure."""
@@ -404,11 +396,9 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _mark(task: GuessTask, guess: Guess, seen: KnownRun, *, waits: bool) -> GuessOutcome:
-    guessed = guess.value_ns
-    run = view_with_waits(seen.run) if waits else seen.run
+def _mark(task: GuessTask, guess: Guess, seen: KnownRun) -> GuessOutcome:
+    guessed, run = guess.value_ns, seen.run
     percentile = task.percentile or "99.9"
-    called = f"p{percentile}{WITH_WAITS if waits else ''}"
     measured = run.percentile(percentile)
     if guessed is None or guessed <= 0:
         return GuessOutcome("You marked no value.", None, "", None, measured)
@@ -416,11 +406,11 @@ def _mark(task: GuessTask, guess: Guess, seen: KnownRun, *, waits: bool) -> Gues
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return GuessOutcome(text, None, "", guessed, None)
-    if not waits and sent_share(seen) is not None:
-        return GuessOutcome(f"{_NOT_JUDGED}{_FEW_SENT}, and {_LEFT_OUT}", None, "", guessed, None)
+    if leaves_out_waits(seen) and (share := sent_share(seen)) is not None:
+        return GuessOutcome(f"{_NOT_JUDGED}{_few_told([share])}, and {_LEFT_OUT}", None, "", guessed, None)
     near, words = judge_value(guessed, measured)
     few = FEW_STALLS if marks_of_run(run).get(percentile) == FEW_STALLS else ""
-    text = f"You marked {nice_ns(guessed)} at {called}; it was {few}{nice_ns(measured)}, {words}."
+    text = f"You marked {nice_ns(guessed)} at p{percentile}; it was {few}{nice_ns(measured)}, {words}."
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"

@@ -37,7 +37,7 @@ class PercentileCurve:
       mark.
     - ``known_to``: a percentile. Above it, only the last point of the curve is known. None if all points are known.
     - ``role``: None for a curve of no chapter.
-    - ``sent``: the number of messages that were sent, if the curve also has the waits for messages that were not sent,
+    - ``sent``: the number of messages that were sent, if the curve also has those that a stopped sender did not send,
       so that ``count`` is larger; else None.
     """
 
@@ -68,8 +68,8 @@ class ComparisonRow:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Hold the differences between two single runs. A comparison claims no cause. ``metric``: the name of the histogram
-    of the latencies; "" for the workload's main one. ``clock``: the words for latencies that are not the measured ones,
-    as in ``model.walk.RunCurve``; else ""."""
+    of the latencies; "" for the workload's main one. ``clock``: the words for its clock, in a chapter that sets two
+    clocks side by side; else ""."""
 
     run: str
     label: str

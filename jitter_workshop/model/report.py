@@ -25,8 +25,8 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class WaitedLatencies:
-    """Hold the latencies of a run with the waits for messages that were not sent. ``clock``: the words for them: "with
-    the waits" or "from the due time". ``standings``: as in ReportedRun."""
+    """Hold the latencies of a run of the ring, which count from when a message was due. ``clock``: the words for this.
+    ``standings``: as in ReportedRun."""
 
     clock: str
     histogram: HistogramSummary
@@ -43,7 +43,8 @@ class ReportedRun:
     - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
       a run that belongs to no chapter, proof or screening.
     - ``curve``: the curve of its main histogram.
-    - ``with_waits``: the latencies of the run's result, if these are not the ones of ``histogram``; else None.
+    - ``with_waits``: the latencies of a run of the ring from when a message was due, which its result tells. None for a
+      run that has only those of ``histogram``.
     """
 
     id: str

@@ -9,6 +9,7 @@ Times are integers in ns; means are floats. A set of CPUs is an array of integer
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
@@ -268,6 +269,8 @@ UNSTEADY = "applied"
 MEANWHILE = "during this run"
 """The words by which the note UNSTEADY refers to the run."""
 
+INTENDED = "accumulator_intended"
+"""The name of the ring's histogram with the times from when a message was due to its receipt."""
 READY = "ready"
 HANDOFF = "hand-off"
 """The name of an older run's transit in a comparison. This transit begins at the publication. A newer run's transit
@@ -389,10 +392,21 @@ class Run:
         """Return the summary of the main histogram; None if the run has no such histogram."""
         return self.histograms.get(self.main_histogram)
 
+    @property
+    def latency_histogram(self) -> str:
+        """Return the name of the histogram whose values the workshop tells as latencies. In a run of the ring, latency
+        counts from when a message was due. A run without this histogram has only its main one, the transit."""
+        return INTENDED if INTENDED in self.histograms else self.main_histogram
+
+    @property
+    def latency(self) -> HistogramSummary | None:
+        """Return the summary of the latencies; None if the run has none."""
+        return self.histograms.get(self.latency_histogram)
+
     def percentile(self, name: str) -> int | None:
-        """Return the value in ns of a percentile of the main histogram; None if it is not known. ``name``: one of
+        """Return the value in ns of a percentile of the latencies; None if it is not known. ``name``: one of
         PERCENTILES."""
-        return self.main_summary.percentiles.get(name) if self.main_summary is not None else None
+        return self.latency.percentiles.get(name) if self.latency is not None else None
 
     @property
     def by_handoff(self) -> bool:
@@ -433,6 +447,14 @@ def bare_run(**known: Any) -> Run:
     return Run(**{**nothing, **known})
 
 
+def of_transit(run: Run) -> Run:
+    """Return a run of the ring whose latencies are the transit: it lacks the histogram INTENDED. Other runs are
+    returned unchanged."""
+    if INTENDED not in run.histograms:
+        return run
+    return replace(run, histograms={name: one for name, one in run.histograms.items() if name != INTENDED})
+
+
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs that belong to no proof. A proof lists its own runs, which are too many for other lists."""
     return tuple(run for run in runs if run.proof is None)
@@ -464,11 +486,9 @@ class RunStarted:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Hold the state of a run after a block. ``curve``: the main histogram's curve over all blocks so far.
-    ``threshold_ns``: the shortest length of a stall. ``due``: the curve of latencies from the due time over all blocks
-    so far; None if the messages have no schedule. ``with_waits``: the curve that also has the waits for messages that
-    were not sent; None if it is not known, or if the messages have a schedule. ``needs_waits``: True if the blocks so
-    far need these waits (``stats.omission``). ``rates``: the stalls of all blocks so far, by their least length; () if
-    they are not known."""
+    ``threshold_ns``: the shortest length of a stall. ``due``: the curve of the latencies from when a message was due,
+    over all blocks so far; None for other workloads than the ring. ``rates``: the stalls of all blocks so far, by their
+    least length; () if they are not known."""
 
     block: Block
     done: int
@@ -477,9 +497,12 @@ class Progress:
     seconds_left: float
     threshold_ns: int
     due: PercentileCurve | None = None
-    with_waits: PercentileCurve | None = None
-    needs_waits: bool = False
     rates: tuple[StallRate, ...] = ()
+
+    @property
+    def latency(self) -> PercentileCurve:
+        """Return the curve of the latencies so far (``Run.latency``)."""
+        return self.due or self.curve
 
 
 class RunObserver(Protocol):

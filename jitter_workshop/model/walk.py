@@ -164,14 +164,14 @@ class PathEntry:
 @dataclass(frozen=True, slots=True)
 class RunCurve:
     """Hold a run of a chapter or session with its curve, ready to draw. ``run``: None if the curve is not that of
-    a run's main histogram, such as a published curve. ``clock``: words for latencies that are not the measured ones,
-    such as "with the waits"; the label ends with them. It is "" for measured latencies."""
+    a run's latencies, such as a published curve. ``from_due``: True if its latencies count from when a message was due.
+    False for any other quantity, such as transit."""
 
     key: str
     label: str
     curve: PercentileCurve
     run: Run | None
-    clock: str = ""
+    from_due: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.curves import published_beside, show_transit
+from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.text import ID, SENTENCE, WORD, clean
 from jitter_workshop.plain import class_host as of_class
@@ -20,7 +20,6 @@ from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import diagnosis
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
-from jitter_workshop.presenter.runs import curves
 
 _WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t", "once": NEXT_BOOT, "undo": "restore"}
 """Word → the command that does the same. ``once`` and ``undo`` are earlier words, which help does not show."""
@@ -145,10 +144,8 @@ class PlainChapter:
             talk.tell(hint or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
             own = walk.runs.curves()
-            published = published_beside(own)[:1] if answer == "o" else ()
-            if answer == "o" and not show_transit(own):
-                talk.tell(curves.OTHER_QUANTITY, "  ")
-            talk.chart((*published, *own))
+            published = published_curves()[:1] if answer == "o" else ()
+            talk.chart(told_apart_by_clock((*published, *own)) if published else own)
         elif answer == "t":
             talk.table(walk.runs.curves())
         elif answer == "m":

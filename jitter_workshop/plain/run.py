@@ -26,7 +26,6 @@ from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark, write_to_be_shown
 from jitter_workshop.stats.effect import judged_by
 from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME, least_length_ns
-from jitter_workshop.stats.omission import WITH_WAITS, has_waits
 from jitter_workshop.stats.scale import nice_ns
 
 _LINES = 5
@@ -43,7 +42,6 @@ class PlainObserver:
     - ``from_due_time``: True if the chapter judges by latency from the due time; then this is the value that is
       printed.
     - ``asked``: the percentile by which the chapter judges; None for the workload's usual figure.
-    - ``with_waits``: True if the chapter's other runs have the waits for messages that were not sent.
     """
 
     def __init__(
@@ -53,13 +51,11 @@ class PlainObserver:
         workload: str = "",
         from_due_time: bool = False,
         asked: str | None = None,
-        with_waits: bool = False,
     ) -> None:
         self._talk = talk
         self._workload = workload
         self._from_due_time = from_due_time
         self._asked = asked
-        self._with_waits = with_waits
 
     def started(self, event: RunStarted) -> None:
         tids = ", ".join(f"{clean(name, WORD)} {tid}" for name, tid in event.tids.items())
@@ -77,16 +73,13 @@ class PlainObserver:
         elif rate := rate_so_far(progress, self._workload, self._asked):
             over = nice_ns(least_length_ns(judged_by(self._workload, self._asked)))
             told = f"stalls over {over} {rate.short:>7}   worst {nice_ns(progress.block.max):>7}"
-        elif has_waits(progress, wanted=self._with_waits):
-            told += WITH_WAITS
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
         mark = f"   {clean(progress.curve.origin, WORD)}" if progress.curve.origin else ""
         row = f"  block {progress.done:>{wide}} of {progress.total}   {told}{mark}{left}"
         self._talk.row(row)
 
     def _value(self, progress: Progress, percentile: str) -> str:
-        due, waits = self._from_due_time, self._with_waits
-        return nice_ns(value_so_far(progress, percentile, from_due_time=due, with_waits=waits))
+        return nice_ns(value_so_far(progress, percentile))
 
 
 def run_plainly(
@@ -96,16 +89,13 @@ def run_plainly(
     *,
     from_due_time: bool = False,
     asked: str | None = None,
-    with_waits: bool = False,
 ) -> Run:
     """Print that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
-    TERM do the same, and then act as usual. ``from_due_time``, ``asked``, ``with_waits``: as in
+    TERM do the same, and then act as usual. ``from_due_time``, ``asked``: as in
     :class:`PlainObserver`. Raise WorkshopError if the measurement gives no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
-        observer = PlainObserver(
-            talk, workload=request.workload, from_due_time=from_due_time, asked=asked, with_waits=with_waits
-        )
+        observer = PlainObserver(talk, workload=request.workload, from_due_time=from_due_time, asked=asked)
         try:
             run = workshop.measure(request, observer, token, partial(queued, talk))
         finally:

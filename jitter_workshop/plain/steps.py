@@ -36,7 +36,6 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import count_effects
 from jitter_workshop.stats.figures import KnownRun
-from jitter_workshop.stats.omission import WAITS_EXPLAINED
 from jitter_workshop.stats.scale import nice_ns
 
 Reply = Literal["not known", "done", "show again"]
@@ -296,8 +295,7 @@ class PlainMeasuredStep(PlainStep):
             talk.tell(ON_BATTERY)
         try:
             due = walk.runs.from_due_time
-            waits = walk.runs.with_waits
-            run = run_plainly(self.workshop, request, talk, from_due_time=due, asked=self._asked, with_waits=waits)
+            run = run_plainly(self.workshop, request, talk, from_due_time=due, asked=self._asked)
         except WaitStopped:
             talk.tell(STOPPED_WAITING)
             return
@@ -319,8 +317,6 @@ class PlainMeasuredStep(PlainStep):
         if (run := walk.runs.run_in(self.name)) is not None:
             key = "m" if walk.measuring.can_repeat(self.name) else ""
             talk.say("", *self._result(walk.runs.seen(run), key))
-            if walk.runs.explains_waits(self.name):
-                talk.tell(WAITS_EXPLAINED)
             if rates := chapter_view.gap_rates(walk, self.name, talk.width):
                 talk.say("", *rates)
             if walk.runs.unshown:
@@ -332,8 +328,8 @@ class PlainMeasuredStep(PlainStep):
     def _result(self, seen: KnownRun, key: str = "") -> Lines:
         """Return the result of a run of this step. ``key``: the key that makes the run again; "" for none."""
         runs, width = self.walk.runs, self.talk.width
-        asks, waits = self.walk.diagnosis.still_asks(self.name), runs.with_waits
-        return one_run.result_of_one_run(seen, width, runs.shows, self._asked, key, with_waits=waits, asks_causes=asks)
+        asks = self.walk.diagnosis.still_asks(self.name)
+        return one_run.result_of_one_run(seen, width, runs.shows, self._asked, key, asks_causes=asks)
 
     @property
     def _asked(self) -> str | None:

@@ -111,9 +111,9 @@ from jitter_workshop.report.proof_words import (
 from jitter_workshop.report.screening_words import MEAN_OVER_RUNS, axis_for, result_word
 from jitter_workshop.stats.comparison import amount, clock_told, measure_name
 from jitter_workshop.stats.curve import curve_value_at
+from jitter_workshop.stats.figures import LATENCY_EXPLAINED, TRANSIT
 from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
-from jitter_workshop.stats.omission import WAITS_EXPLAINED, WITH_WAITS
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 from jitter_workshop.stats.verdicts import span_told
@@ -910,9 +910,9 @@ def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
             Column(f"stalls over {nice_ns(HEADLINE_STALL_NS)}", number=True, brief=True),
             Column("time in stalls", number=True),
         )
-        rows = tuple(_run(run, known) for run in runs)
-        waited = any(one.with_waits is not None and one.with_waits.clock == WITH_WAITS.strip() for one in runs)
-        about = f"{many(len(runs), 'run')}, oldest first. {FEW}{f' {WAITS_EXPLAINED}' if waited else ''}"
+        due = any(one.with_waits is not None for one in runs)
+        rows = tuple(_run(run, known, beside_due=due) for run in runs)
+        about = f"{many(len(runs), 'run')}, oldest first. {FEW}{f' {LATENCY_EXPLAINED}' if due else ''}"
         yield Table("runs", about, columns, rows, anchor="run", latest=True)
     else:
         yield Paragraph("Nothing was measured.")
@@ -923,7 +923,7 @@ def _runs(document: ReportDocument) -> Iterator[ReportBlock]:
 
 
 def _latencies(run: ReportedRun) -> HistogramSummary | None:
-    """Return the latencies of a run's result, with the waits if the result has them."""
+    """Return the latencies of a run's result."""
     return run.with_waits.histogram if run.with_waits is not None else run.histogram
 
 
@@ -932,14 +932,17 @@ def _percentiles(run: ReportedRun) -> Mapping[str, int | None]:
     return found.percentiles if found is not None else {}
 
 
-def _run(run: ReportedRun, known: Sequence[str]) -> Cells:
+def _run(run: ReportedRun, known: Sequence[str], *, beside_due: bool) -> Cells:
+    """Return the row of a run. ``beside_due``: True if latencies of the table count from when a message was due; a run
+    of the ring with transit alone is then named so."""
     found = run.with_waits.standings if run.with_waits is not None else run.standings
     marks = of_standings(found, run.stalls.threshold_ns)
     behind, longest = {one.percentile: one for one in found}, _latencies(run)
     rate = next((r for r in run.stalls.rates if r.threshold_ns == HEADLINE_STALL_NS), None)
     role = f" · {clean(run.role, LINE)}" if run.role else ""
     remarks = clean("; ".join(_remarks(run)), MESSAGE)
-    clock = (Span("origin", clean(run.with_waits.clock, ID)),) if run.with_waits is not None else ()
+    transit = beside_due and run.workload == "ring" and run.with_waits is None
+    clock = (Span("origin", TRANSIT),) if transit else ()
     head = (name_span(run.label or run.id, LABEL), *clock, second_line(code_span(run.id, ID), role))
     preset = f", {clean(run.preset, WORD)}" if run.preset else ""
     how = f"{clean(run.workload, WORD)}{preset}, placement {clean(run.placement, WORD)}"

@@ -13,7 +13,7 @@ from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Ru
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.stats.curve import curve_value_at, imported_curve
-from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, FROM_DUE_TIME, INTENDED, P99_FROM_DUE_TIME
+from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, FROM_DUE_TIME, P99_FROM_DUE_TIME
 from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
 
 UNJUDGED = (
@@ -101,8 +101,8 @@ def compare(a: Run, b: Run, metric: str | None = None, clock: str = "") -> Compa
 
 
 def clock_told(found: Comparison) -> str:
-    """Return the words for the latencies of a comparison, such as ``latencies with the waits``; "" for measured
-    ones."""
+    """Return the words for the latencies of a comparison that sets two clocks side by side, such as ``latencies from
+    the due time``; "" for any other."""
     return f"latencies {found.clock}" if found.clock else ""
 
 
@@ -207,7 +207,7 @@ def _row(measure: str, a: float, b: float, step: float = 0.0) -> ComparisonRow:
 def _describe(a: Run, b: Run, rows: tuple[ComparisonRow, ...], step_ns: int, metric: str, clock: str) -> str:
     by_name = {r.measure: r for r in rows}
     tail = _tail_percentile(by_name, a.workload)
-    due = metric == INTENDED and clock in ("", FROM_DUE_TIME) and f"p{DUE_TAIL}" in by_name
+    due = clock == FROM_DUE_TIME and f"p{DUE_TAIL}" in by_name
     if due:
         tail = f"p{DUE_TAIL}"
     name = FIGURES[P99_FROM_DUE_TIME].title if due else f"{tail} {clock}" if clock else None

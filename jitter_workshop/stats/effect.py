@@ -11,8 +11,7 @@ Fewer stalls are a gain only if the total time of the stalls fell, too. More sta
 rose, too. If the number of stalls rose while a gain is shown, the text also tells the rise and the total time.
 
 The largest effect is shown first. But effects on doubtful percentiles come after all others, and the effect on the
-maximum comes last, because the maximum is a single event. If a run sent few of its planned messages, each latency is
-the one with the waits (``stats.omission``). A percentile is doubtful if few stalls lie beyond it. It is
+maximum comes last, because the maximum is a single event. A percentile is doubtful if few stalls lie beyond it. It is
 also doubtful if the blocks within each run differ as much as the two runs do.
 
 The chapter's own figure is shown in addition. It usually is a count of the cause.
@@ -29,6 +28,7 @@ from jitter_workshop.model.effect import Direction, Effect, Effects, Sort, Uncom
 from jitter_workshop.model.run import Block, Run
 from jitter_workshop.stats.figures import (
     FIGURES,
+    LATENCIES,
     P99_FROM_DUE_TIME,
     Figure,
     KnownRun,
@@ -38,7 +38,7 @@ from jitter_workshop.stats.figures import (
     preempted_in,
     titled,
 )
-from jitter_workshop.stats.omission import compared_latency, view_with_waits
+from jitter_workshop.stats.omission import on_one_clock
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, marks_of_run
 
 MOVED = 2.0
@@ -112,9 +112,8 @@ def effects_of_change(
 ) -> Effects:
     """Return the effects of the change between two runs. ``shows``: the chapter's figure. The effect on this figure
     comes first under two conditions. The figure can be better or worse, and it moved at least as far as the chapter
-    says. The figure P99_FROM_DUE_TIME comes first in any case, because the percentiles of transit are blind where it is
-    the chapter's figure. ``asked``: the percentile by which the chapter judges. The effect on this percentile is also
-    computed.
+    says. The figure P99_FROM_DUE_TIME comes first in any case: the chapter sets it beside transit. ``asked``: the
+    percentile by which the chapter judges. The effect on this percentile is also computed.
     """
     workload = before.run.workload
     tail = tail_of(workload, asked)
@@ -141,7 +140,7 @@ def effects_of_change(
 
     stalled = effect_on("stalled", before, after)
     left_out: Uncompared = "readings" if readings_apart(before, after) else ""
-    if compared_latency(FIGURES[tail], before, after) is None:
+    if on_one_clock(before, after) is None:
         left_out = "waits"
 
     def told(lead: Effect | None, but: Effect | None) -> Effects:
@@ -161,7 +160,7 @@ def effects_of_change(
         )
 
     if lead is None or due or lead.direction == "same":
-        # Of a chapter that judges by the due time, other latencies are of another clock.
+        # A chapter that sets two clocks side by side tells no other latency.
         return told(lead, None)
     against = _largest(e for e in moved if e.direction != lead.direction)
     sure = against is not None and not against.doubtful
@@ -176,10 +175,10 @@ def effects_of_change(
 
 
 def _as_wanted(shows: Shows, before: KnownRun, after: KnownRun) -> bool:
-    """Return True if a chapter's figure moved as far as the chapter says. Return False for a latency if a run sent few
-    of its planned messages, because the chapter's factor is one without the waits."""
-    one = figure_with_id(shows.figure)
-    return compared_latency(one, before, after) is one and as_said(shows, before, after)[1]
+    """Return True if a chapter's figure moved as far as the chapter says. Return False for a latency by which the runs
+    cannot be compared."""
+    both = on_one_clock(before, after) if shows.figure in LATENCIES else (before, after)
+    return both is not None and as_said(shows, *both)[1]
 
 
 def _judges(of_chapter: Effect) -> bool:
@@ -308,14 +307,14 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     events or samples. Also return None for a percentile by which the two runs cannot be compared
     (:func:`readings_apart`). ``of_chapter``: True to skip these tests of events, samples and readings, because the
     lesson says what the figure means. Such a percentile then has the direction "same": each reading of one run does
-    other work, so neither run is better. If a run sent few of its planned messages, a latency is the one of
-    :func:`jitter_workshop.stats.omission.compared_latency`; return None if that is None.
+    other work, so neither run is better. Both runs tell a latency by one clock
+    (:func:`jitter_workshop.stats.omission.on_one_clock`); return None if they cannot.
     """
-    compared = compared_latency(one, before, after)
-    if compared is None:
-        return None
-    if compared is not one:
-        one, before, after = compared, *(dataclasses.replace(s, run=view_with_waits(s.run)) for s in (before, after))
+    if one.id in LATENCIES:
+        both = on_one_clock(before, after)
+        if both is None:
+            return None
+        before, after = both
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -398,7 +397,11 @@ def _readings_while_free(run: Run) -> float | None:
 def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:
     """Return True if a percentile varies by ``factor`` or more between the blocks of each run. Then the difference
     between the two runs may come from chance. The blocks with the lowest 10 % and the highest 10 % of the values are
-    left out. Return False if blocks do not have this percentile, or if a run has too few blocks."""
+    left out. Return False if blocks do not have this percentile, or if a run has too few blocks.
+
+    The blocks of a ring's run have only transit, also if the run's latencies count from when a message was due. A stall
+    makes both long, so transit tells from block to block how steady the host was, and no more is asked here.
+    """
     if (of_block := _OF_BLOCK.get(one.id)) is None or before.recorded is not None or after.recorded is not None:
         return False
     spans = []

@@ -18,7 +18,7 @@ from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.run import INTENDED, PERCENTILES, Run, of_transit
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import capital
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
@@ -253,11 +253,11 @@ def interrupts_a_second(seen: KnownRun) -> float | None:
 
 
 def percentile_reader(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
-    """Return a function that reads a percentile, or ``max``, from a run's histogram. ``histogram``: None for the main
-    one. The function returns None if the run does not have the value."""
+    """Return a function that reads a percentile, or ``max``, from a run's histogram. ``histogram``: None for that of
+    the latencies (``Run.latency``). The function returns None if the run does not have the value."""
 
     def value(seen: KnownRun) -> float | None:
-        summary = seen.run.histograms.get(histogram or seen.run.main_histogram)
+        summary = seen.run.histograms.get(histogram or seen.run.latency_histogram)
         if summary is None:
             return None
         return summary.max if name == "max" else summary.percentiles.get(name)
@@ -269,12 +269,22 @@ FROM_DUE_TIME = "from the due time"
 """The words for a latency that is counted from the time at which a message was due. They name a curve and a figure."""
 P99_FROM_DUE_TIME = "intended-99"
 """The figure of a chapter in which transit is blind."""
-INTENDED = "accumulator_intended"
-"""The name of the histogram with the times from a message's due time to its receipt."""
 DUE_TAIL = "99"
 """The percentile of the figure P99_FROM_DUE_TIME."""
+LATENCY_EXPLAINED = "Latency counts from when a message was due, so the time that a stopped sender loses counts, too."
+"""The clock of the workshop's latencies, for a page that shows runs of the ring."""
+TRANSIT = "transit"
+"""The word for a ring's latency that counts from when a message was ready."""
 LATENCIES = (*PERCENTILES, "max")
-"""The ids of the percentiles and of the maximum of a run's main histogram."""
+"""The ids of the percentiles and of the maximum of a run's latencies."""
+
+
+def transit_of(seen: KnownRun, name: str) -> float | None:
+    """Return the value in ns of a percentile of a ring's transit; None if the run does not have it. ``name``: one of
+    PERCENTILES."""
+    return FIGURES[name].of(dataclasses.replace(seen, run=of_transit(seen.run)))
+
+
 UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
 
 
@@ -439,7 +449,7 @@ def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
 
 
 def by_due_time(shows: Shows | None) -> bool:
-    """Return True if a chapter judges its runs by latency from the due time (``P99_FROM_DUE_TIME``), not by transit.
+    """Return True if a chapter sets latency from the due time (``P99_FROM_DUE_TIME``) beside transit, and judges by it.
     ``shows``: the chapter's figure; None if it has none."""
     return shows is not None and shows.figure == P99_FROM_DUE_TIME
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jitter_workshop.model.curve import Comparison
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, of_transit
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import higher_at, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
@@ -53,6 +53,8 @@ def _few(gate: Gate, other: Run) -> int | None:
     for rate in other.stalls.rates:
         if stall_measure(rate.threshold_ns) == gate.measure and rate.count < SOLID_BEYOND:
             return rate.count
+    # The gate compares main histograms, which for the ring are transit.
+    other = of_transit(other)
     marks = sample_size.marks_of_run(other)
     for one in standings(other):
         if f"p{one.percentile}" == gate.measure and marks[one.percentile]:

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from jitter_workshop.model.run import Run, Stall, StallRate
+from jitter_workshop.model.run import INTENDED, Run, Stall, StallRate, of_transit
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.verdict import COMMAND_SHARE, CommandFigure, Order, Round, Side
 from jitter_workshop.stats.comparison import NS, STOLEN, USER, differences, measure_name, stall_measure
@@ -48,7 +48,9 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 
 def side_of(run: Run) -> Side:
     """Return those figures of one run from which verdicts are computed. ``duration_s`` is the time that the run's rates
-    refer to. It is shorter than the run if the sampler makes pauses."""
+    refer to. It is shorter than the run if the sampler makes pauses. The percentiles of the ring are those of transit:
+    the errors and the power of the verdicts were measured for them (docs/verdicts.md)."""
+    run = of_transit(run)
     summary = run.main_summary
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
@@ -84,18 +86,21 @@ def side_of_figure(figure: CommandFigure) -> Side:
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
     """Return the number of distinct stalls of at least ``value_ns`` in the thread of the main histogram. Stalls that
-    overlap count as one. ``value_ns``: the value of a percentile.
+    overlap count as one. ``value_ns``: the value of a percentile of the run's latencies.
 
     The result is a lower bound, because a run with many stalls lists only the longest ones. So the result can prevent a
     verdict, but cannot cause one. The run's stall rates also count stalls. If such a count is larger than the number in
-    the list, the count is returned. For ``ring``, these counts are not used, because they include the stalls of the
-    producer.
+    the list, the count is returned. For the transit of ``ring``, these counts are not used, because they include the
+    stalls of the producer. A latency from when a message was due contains the stalls of both threads.
     """
+    due, known = INTENDED in run.histograms, KINDS.get(run.workload)
     own = main_stalls(run)
+    if due and known is not None:
+        own = tuple(s for s in run.stalls.worst if s.thread in known.rated)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
     begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]
     listed = len({bisect_right(begins, start) for start in long})
-    if run.workload not in KINDS or len(KINDS[run.workload].rated) > 1:
+    if known is None or (len(known.rated) > 1 and not due):
         return listed
     return max([listed, *(r.count for r in run.stalls.rates if r.threshold_ns >= value_ns)])
 

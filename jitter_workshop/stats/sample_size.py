@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from statistics import NormalDist
 
-from jitter_workshop.model.run import PERCENTILES, Run
+from jitter_workshop.model.run import PERCENTILES, Run, of_transit
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE, Budget, Standing
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import SOLID_BEYOND
@@ -77,8 +77,10 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 def budget_from(run: Run, percentile: str) -> Budget | None:
     """Return the budget for a percentile, from a run like the planned one. The run gives two numbers: the messages per
     second, and the messages that one stall makes late. If the run has a value at this percentile, the second number
-    uses only messages and stalls beyond this value. Return None for a run without messages.
+    uses only messages and stalls beyond this value. Only the messages that were sent count, so the values are those of
+    transit. Return None for a run without messages.
     """
+    run = of_transit(run)
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
@@ -105,9 +107,9 @@ _RARE = 99.0
 
 
 def standings(run: Run) -> tuple[Standing, ...]:
-    """Return for each percentile of a run's main histogram how many samples and stalls lie beyond it; () if the run
-    lacks the histogram."""
-    summary = run.main_summary
+    """Return for each percentile of a run's latencies how many samples and stalls lie beyond it; () if the run has no
+    latencies."""
+    summary = run.latency
     if summary is None:
         return ()
     found: list[Standing] = []
@@ -127,7 +129,7 @@ def of_count(count: int) -> dict[str, str]:
 
 
 def marks_of_run(run: Run) -> dict[str, str]:
-    """Return percentile → mark for a run's main histogram."""
+    """Return percentile → mark for a run's latencies."""
     return of_standings(standings(run), run.stalls.threshold_ns)
 
 

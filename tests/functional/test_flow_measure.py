@@ -25,7 +25,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.host import EMULATED, GUEST
+from jitter_workshop.model.host import GUEST
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.run import PERCENTILES, Block, Progress, Run, SilentObserver
 from jitter_workshop.presenter.runs.run import run_result_lines
@@ -249,14 +249,11 @@ def test_a_run_lists_the_settings_applied_during_it(
     assert measure_run(SPIN, None, SilentObserver(), CancelToken()).applied == applied
 
 
-@pytest.mark.parametrize(("mark", "needed"), [(GUEST, True), (EMULATED, False)])
-def test_an_emulated_machine_needs_no_waits_during_a_run_either(mark: str, needed: bool) -> None:
+def test_both_curves_of_an_unfinished_run_have_the_mark_of_the_host() -> None:
     heard: list[Progress] = []
     curve = PercentileCurve("run", (), 9)
-    now = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 1, 2, curve, 1, 1_000, with_waits=curve, needs_waits=True)
+    now = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 1, 2, curve, 1, 1_000, due=curve)
     observer = SilentObserver()
     observer.block_done = heard.append  # type: ignore[method-assign]
-    Marked(observer, mark).block_done(now)
-    assert [(one.needs_waits, one.curve.origin) for one in heard] == [(needed, mark)]
-    assert heard[0].with_waits is not None
-    assert heard[0].with_waits.origin == mark
+    Marked(observer, GUEST).block_done(now)
+    assert [heard[0].curve.origin, heard[0].latency.origin] == [GUEST, GUEST]

@@ -18,7 +18,6 @@ from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -26,17 +25,15 @@ from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
-from jitter_workshop.model.run import SilentObserver, ThreadRecord
+from jitter_workshop.model.run import INTENDED, SilentObserver, ThreadRecord
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.runs.curves import OTHER_QUANTITY
 from jitter_workshop.presenter.runs.effect import Result
 from jitter_workshop.presenter.runs.run import CORE
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.blocks import Subsection, Table
 from jitter_workshop.report.sections import sections
-from jitter_workshop.stats.figures import INTENDED
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
@@ -318,7 +315,7 @@ async def test_the_laptop_of_2015_gives_the_scale_in_the_first_chapter_alone(cha
         assert not published()
 
 
-async def test_the_laptop_of_2015_is_not_drawn_beside_latencies_with_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_laptop_of_2015_is_named_transit_beside_latencies() -> None:
     workshop = open_workshop(course=builtin_course())
     made, blocks = madeup.make_run([[100] * 1_000])
     due, due_blocks = madeup.make_run([[100] * 900 + [9_000_000] * 100], name=INTENDED)
@@ -332,14 +329,12 @@ async def test_the_laptop_of_2015_is_not_drawn_beside_latencies_with_the_waits(m
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         screen = chapter_of(app)
-        for with_waits in (False, True):
-            monkeypatch.setattr(ChapterRuns, "with_waits", property(lambda self, told=with_waits: told))
-            screen.redraw()
-            origins = [one.curve.origin for one in screen.now.curves()]
-            assert ("published 2015" in origins) is not with_waits
+        published, own = screen.now.curves()
+        assert published.curve.origin == "published 2015"
+        assert published.label.endswith(", transit")
+        assert own.label == made.label
         await pilot.press("o")
-        assert screen.said == OTHER_QUANTITY
-        assert screen.shows_published
+        assert [one.label for one in screen.now.curves()] == [own.label]
 
 
 async def test_the_curves_of_2015_are_read_at_the_percentile_of_the_ring() -> None:

@@ -274,7 +274,7 @@ async def test_one_key_measures_and_the_newest_run_is_shown_at_home() -> None:
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
         text = text_of(app)
-        assert re.search(r"transit p99.9  baseline · Why so .*", text)
+        assert re.search(r"p99.9  baseline · Why so .*", text)
         assert "at diagnose" in text
         drawn = app.screen.query_one(ChartView).curves
         assert [curve.run is not None for curve in drawn] == [False, True]
@@ -322,7 +322,7 @@ async def test_a_disturbed_run_is_not_compared_with_the_published_laptop(size: t
         published, own = app.screen.query_one(ChartView).curves
         assert (published.run, own.label) == (None, "alone")
         if size == (80, 24):
-            assert "transit p99.9  alone" in app.screen.query_one("#next", Sheet).plain()
+            assert "p99.9  alone" in app.screen.query_one("#next", Sheet).plain()
 
 
 async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:

@@ -13,19 +13,17 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.course_summary import sum_up
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.reporting.anonymizer import anonymize_report
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import StepName
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import INTENDED, Run, of_transit
 from jitter_workshop.model.session import Guess
 from jitter_workshop.presenter.course.chapter import comparison, explain_page
 from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.presenter.runs.one_run import result_of_one_run
 from jitter_workshop.report import markdown
-from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
-from jitter_workshop.stats.omission import WAITS_EXPLAINED, WITH_WAITS
+from jitter_workshop.stats.figures import FROM_DUE_TIME, LATENCY_EXPLAINED, KnownRun
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
@@ -63,33 +61,21 @@ def workshop() -> FakeWorkshop:
     return open_workshop(course=builtin_course())
 
 
-def told(workshop: FakeWorkshop, *runs: Run) -> set[str]:
-    return runs_with_waits(runs, runs, workshop.context.session, workshop.course)
-
-
-def test_a_run_has_the_waits_if_it_or_a_run_of_its_chapter_needs_them(workshop: FakeWorkshop) -> None:
+def test_a_run_of_transit_alone_says_so_beside_others(workshop: FakeWorkshop) -> None:
     first, second = add(workshop, 1, STOPPED, label="free"), add(workshop, 2, QUIET, label="pinned")
-    alone = add(workshop, 3, QUIET, label="alone")
-    assert told(workshop, first, second, alone) == {first.id}
+    shown = workshop.context.runs.curves((first, second))
+    assert [one.label for one in shown] == ["free", "pinned"]
+    older = replace(of_transit(second), id="20260101-000009-aaaa", label="older")
+    workshop.context.runs.remember(older)
+    assert workshop.context.runs.curves((first, older))[1].label == "older, transit"
     walk = workshop.walk("pinning")
     walk.record("measure", first)
     walk.record("again", second)
-    assert told(workshop, first, second, alone) == {first.id, second.id}
-    shown = workshop.told_curves((first, second, alone))
-    assert [one.label for one in shown] == ["free, with the waits", "pinned, with the waits", "alone"]
-    assert [one.label for one in walk.runs.curves()] == [one.label for one in shown[:2]]
-
-
-def test_a_chapter_that_judges_by_the_due_time_tells_it_everywhere(workshop: FakeWorkshop) -> None:
-    run = add(workshop, 1, QUIET, label="never stopped", pacing="schedule")
-    assert told(workshop, run) == set()
-    workshop.walk("coordinated-omission").record("again", run)
-    assert told(workshop, run) == {run.id}
-    assert [one.label for one in workshop.told_curves((run,))] == [f"never stopped, {FROM_DUE_TIME}"]
+    assert [one.label for one in walk.runs.curves()] == [one.label for one in shown]
 
 
 def test_the_table_of_two_runs_has_the_direction_of_their_result(workshop: FakeWorkshop) -> None:
-    """Without the waits the second run is slower, with them it is faster."""
+    """By transit the second run is slower, by latency it is faster."""
     walk = workshop.walk("pinning")
     walk.record("measure", add(workshop, 1, STOPPED, label="free"))
     walk.record("again", add(workshop, 2, ([100] * 9_900 + [20_000_000] * 100,) * 2, label="pinned"))
@@ -97,9 +83,10 @@ def test_the_table_of_two_runs_has_the_direction_of_their_result(workshop: FakeW
     assert view is not None
     ratios = {row.measure: row.ratio for row in view.comparison.rows}
     assert (ratios["p99.9"] or 9) < 1
-    assert "p99.9 with the waits 169 ms, then 20 ms" in view.comparison.text
+    assert "p99.9 169 ms, then 20 ms" in view.comparison.text
+    assert view.comparison.metric == INTENDED
     page = "\n".join(line.plain for line in comparison(view, 76))
-    assert "latencies with the waits" in page
+    assert "169 ms" in page
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
@@ -108,13 +95,12 @@ async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
 ) -> None:
     run = add(workshop, 1, STOPPED, label="the scheduler chooses the CPUs")
     (result,) = result_of_one_run(KnownRun(run), 200)
-    assert "p99.9 with the waits is ~169 ms" in result.plain
+    assert result.plain.startswith("p99.9 is ~169 ms · ")
     async with opened(workshop, size) as (app, pilot):
         (drawn,) = [one for one in app.screen.query_one(ChartView).curves if one.run is not None]
-        assert drawn.clock == "with the waits"
+        assert drawn.from_due
         if size == (80, 24):
             card = app.screen.query_one("#next", Sheet).plain()
-            assert "with the waits" in card
             assert re.search(r"[ ~]169 ms", card)
             assert " 16 ms" not in card
         await pilot.press("c")
@@ -123,19 +109,16 @@ async def test_home_and_the_list_of_curves_have_the_figure_of_the_result(
         listed = app.screen.query_one("#runs-sheet", Sheet).plain()
         assert "169 ms" in listed
         assert " 16 ms" not in listed
-        words = str(app.screen.query_one("#runs-list").border_title) if size == (80, 24) else listed
-        assert ("counts the waits" if size == (80, 24) else "with the waits") in words
-        assert ("+the" in listed) is (size == (80, 24))
         facts = app.screen.query_one("#run-detail", Sheet).plain()
-        assert "with the waits; p99.9 of transit is 16 ms" in " ".join(facts.split())
-        assert [one.clock for one in app.screen.curves() if one.run is not None] == ["with the waits"]
+        assert "transit its p99.9 is 16 ms" in " ".join(facts.split())
+        assert [one.from_due for one in app.screen.curves() if one.run is not None] == [True]
 
 
 @pytest.mark.parametrize("stopped_first", [True, False])
 async def test_the_runs_of_a_chapter_have_one_clock_on_each_of_its_pages(
     workshop: FakeWorkshop, *, stopped_first: bool
 ) -> None:
-    """One run needs the waits, the other one does not; neither has two values of a percentile on its page."""
+    """One run was stopped for long, the other one was not; neither has two values of a percentile on its page."""
     walk = workshop.walk("baseline")
     walk.guess.predict(Guess(value_ns=1_000_000))
     walk.record("measure", add(workshop, 1, STOPPED if stopped_first else QUIET, label="first"))
@@ -145,19 +128,16 @@ async def test_the_runs_of_a_chapter_have_one_clock_on_each_of_its_pages(
         values = {"measure": "2.1 µs", "again": "169 ms"}
     guess = walk.guess.outcome()
     assert guess is not None
-    assert f"at p99.9 with the waits; it was ~{values['measure']}" in guess.text
+    assert f"at p99.9; it was ~{values['measure']}" in guess.text
     for step, value in values.items():
         walk.go(step)
         app = WorkshopApp(workshop, "baseline")
         async with app.run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             page = " ".join(text_of(app).split())
-            assert re.search(f"p99.9 with the waits is ~?{value}", page)
-            assert {one.clock for one in chapter(app)._page.curves() if one.run is not None} == {"with the waits"}
-            # The page of the first run that is told with the waits says what they are.
-            assert (WAITS_EXPLAINED in page) is (step == ("measure" if stopped_first else "again"))
-            await pilot.press("g")
-            assert "intended latency, with the waits:" in " ".join(text_of(app).split())
+            assert re.search(f"p99.9 is ~?{value}", page)
+            assert {one.from_due for one in chapter(app)._page.curves() if one.run is not None} == {True}
+            assert "with the waits" not in page
 
 
 def chapter(app: WorkshopApp) -> ChapterScreen:
@@ -165,18 +145,7 @@ def chapter(app: WorkshopApp) -> ChapterScreen:
     return app.screen
 
 
-def test_only_the_first_chapter_with_the_waits_explains_them(workshop: FakeWorkshop) -> None:
-    first, second, about = (workshop.walk(name) for name in ("baseline", "pinning", "coordinated-omission"))
-    second.record("measure", add(workshop, 2, STOPPED, label="free"))
-    assert second.runs.explains_waits("measure")
-    about.record("measure", add(workshop, 3, STOPPED, label="stopped", pacing="schedule"))
-    assert not about.runs.explains_waits("measure")
-    first.record("measure", add(workshop, 1, STOPPED, label="first", started_at="2025-01-01T00:00:00.000Z"))
-    assert first.runs.explains_waits("measure")
-    assert not second.runs.explains_waits("measure")
-
-
-def test_a_table_counts_the_messages_that_were_sent_and_the_values_with_the_waits(workshop: FakeWorkshop) -> None:
+def test_a_table_counts_the_messages_that_were_sent_and_the_others(workshop: FakeWorkshop) -> None:
     walk = workshop.walk("baseline")
     walk.record("measure", add(workshop, 1, QUIET, label="first"))
     assert curve_rows(walk.runs.curves()).rows[-1][1].split() == ["10,000"]
@@ -184,10 +153,10 @@ def test_a_table_counts_the_messages_that_were_sent_and_the_values_with_the_wait
     walk.record("again", add(workshop, 2, STOPPED, label="second"))
     *_, sent, waits = curve_rows(walk.runs.curves()).rows
     assert [cell.strip() for cell in sent] == ["sent", "10,000", "5,000"]
-    assert [cell.strip() for cell in waits] == ["with the waits", "10,000", "10,000"]
+    assert [cell.strip() for cell in waits] == ["counted", "10,000", "10,000"]
 
 
-async def test_a_run_beside_one_with_the_waits_has_them_while_it_is_made() -> None:
+async def test_a_run_has_its_latency_while_it_is_made() -> None:
     workshop = open_workshop(course=builtin_course(), gate=threading.Event())
     walk = workshop.walk("baseline")
     walk.record("measure", add(workshop, 1, STOPPED, label="first"))
@@ -204,13 +173,12 @@ async def test_a_run_beside_one_with_the_waits_has_them_while_it_is_made() -> No
         assert running.progress is not None
         curve = running.progress.curve
         points = tuple(replace(point, value_ns=268_000_000) for point in curve.points)
-        running.progress = replace(running.progress, with_waits=replace(curve, points=points))
+        running.progress = replace(running.progress, due=replace(curve, points=points))
         screen._runs._block_drawn()
         await pilot.pause()
         live = screen._page.curves()[-1]
-        assert (live.key, live.clock) == ("live", "with the waits")
-        assert live.label.endswith(", with the waits")
-        assert "p99.9 with the waits so far: 268 ms" in text_of(app)
+        assert (live.key, live.from_due) == ("live", True)
+        assert "p99.9 so far: 268 ms" in text_of(app)
         assert workshop.gate is not None
         workshop.gate.set()
         await settled(pilot)
@@ -245,7 +213,6 @@ def test_the_table_of_many_hosts_has_the_latencies_of_the_comparison(workshop: F
     walk.record("again", add(workshop, 2, QUIET, label="second"))
     page = " ".join(" ".join(line.plain for line in explain_page(walk, (), (), 80)).split())
     assert "169 ms or more" in page
-    assert "p99.9 with the waits." in page
     assert " 16 ms or more" not in page
 
 
@@ -253,8 +220,7 @@ def test_the_summary_of_a_course_divides_latencies_of_one_kind(workshop: FakeWor
     workshop.walk("baseline").record("measure", add(workshop, 1, STOPPED, label="first"))
     workshop.walk("pinning").record("again", add(workshop, 2, QUIET, label="pinned"))
     steps = sum_up(workshop).steps
-    assert [step.shown.clock for step in steps] == ["with the waits"] * 2
-    assert [step.name for step in steps] == ["Why so slow?, with the waits", "Pinning, with the waits"]
+    assert [step.shown.from_due for step in steps] == [True, True]
     assert [step.values[2] for step in steps] == [169_000_000, 2_100]
     document = build_report(subject_of(workshop.context.handle))
     charts = {chart.title: [curve.label for curve in chart.curves] for chart in document.overlays}
@@ -271,28 +237,28 @@ def test_the_verb_and_the_report_have_the_same_figure(
     name = workshop.context.session.id
     assert main(["sessions", "show", name]) == 0
     (row,) = [line for line in capsys.readouterr().out.splitlines() if "mine" in line]
-    assert row.endswith("169 ms  with the waits")
+    assert row.endswith("169 ms")
     assert main(["sessions", "show", name, "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)["run_list"]
     assert (first["id"], second["id"]) == (run.id, quiet.id)
     assert first["percentiles"]["99.9"] < 17_000_000 < first["with_waits"]["percentiles"]["99.9"]
-    assert second["with_waits"] is None
+    assert second["with_waits"]["percentiles"]["99.9"] < 3_000
     document = build_report(subject_of(workshop.context.handle))
     labels = {curve.label for chart in document.overlays for curve in chart.curves if not curve.origin}
-    assert labels == {"mine, with the waits", "quiet"}
+    assert labels == {"mine", "quiet"}
     first_run, second_run = document.runs
     assert first_run.with_waits is not None
-    assert second_run.with_waits is None
-    # A heat map has transit.
+    assert second_run.with_waits is not None
     page = markdown.markdown_text(document, {}).splitlines()
-    listed = [line for line in page if "mine, with the waits" in line and "|" in line]
+    listed = [line for line in page if "mine" in line and "samples" not in line and "sent)" in line]
     assert all("10,000 (5,000 sent)" in line for line in listed)
     assert listed
-    assert sum(WAITS_EXPLAINED in line for line in page) == 1
-    (row,) = [line for line in page if f"({WITH_WAITS.strip()})" in line and "169 ms" in line]
-    assert " 16 ms" not in row
+    assert sum(LATENCY_EXPLAINED in line for line in page) == 1
+    rows = [line for line in page if "mine" in line and "169 ms" in line]
+    assert rows
+    assert not any(" 16 ms" in row for row in rows)
     hidden = anonymize_report(document)
     assert {curve.label for chart in hidden.overlays for curve in chart.curves if not curve.origin} == {
-        "run 1, with the waits",
+        "run 1",
         "run 2",
     }

@@ -27,13 +27,13 @@ def curve(p999: int) -> PercentileCurve:
     return PercentileCurve("mine", points, 10_000)
 
 
-def test_the_line_has_the_waits_as_soon_as_the_run_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_has_the_latency_from_when_a_message_was_due(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Terminal()
     monkeypatch.setattr("sys.stderr", shown)
     line = ProgressLine()
     now = Progress(madeup.make_run()[0].blocks[0], 10, 20, curve(16_000_000), 12.0, 1_000)
     line.block_done(now)
-    line.block_done(dataclasses.replace(now, with_waits=curve(169_000_000), needs_waits=True))
+    line.block_done(dataclasses.replace(now, due=curve(169_000_000)))
     _, first, second = shown.getvalue().split("\r")
     assert "p99.9 16 ms · worst 32 ms · 12 s left" in first
-    assert "p99.9 169 ms with the waits · 12 s left" in second
+    assert "p99.9 169 ms · worst 338 ms · 12 s left" in second

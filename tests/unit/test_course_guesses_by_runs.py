@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import measured_answers, outcome
 from jitter_workshop.model.course import Answer, GuessTask, Shows
-from jitter_workshop.model.run import Run, StallRate, ThreadRecord
+from jitter_workshop.model.run import INTENDED, Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
-from jitter_workshop.stats.figures import INTENDED, P99_FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
 FALLS = GuessTask(
@@ -246,7 +246,7 @@ def test_a_count_that_grows_with_the_messages_is_not_judged_if_few_were_sent(
     found = outcome(task, Guess(choice=task.answers[1].id), few, run(40, 40), SHOWS)
     assert found is not None
     assert (found.near is not None) is judged
-    told = "not judged: a run sent few of its planned messages, and a figure that decides the answer counts something"
+    told = "of the planned messages were sent, and a figure that decides the answer counts something"
     assert (told in found.text) is not judged
     if not judged:
         assert outcome(replace(task, by="value", slot="measure"), Guess(choice="same"), run(40, 40)) is not None
@@ -258,7 +258,7 @@ def stopped(seen: KnownRun) -> KnownRun:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_mark_is_judged_by_the_latency_with_the_waits_if_few_messages_were_sent(known: bool) -> None:
+def test_a_mark_is_judged_by_the_latency_from_when_a_message_was_due(known: bool) -> None:
     made = stopped(run(1)).run
     main = made.histograms[made.main_histogram]
     short, long = (replace(main, percentiles={**main.percentiles, "99.9": ns}) for ns in (100, 50_000_000))
@@ -268,7 +268,7 @@ def test_a_mark_is_judged_by_the_latency_with_the_waits_if_few_messages_were_sen
     assert judged is not None
     if known:
         assert (judged.near, judged.measured_ns) == (True, 50_000_000)
-        assert "at p99.9 with the waits; it was 50 ms" in judged.text
+        assert "at p99.9; it was 50 ms" in judged.text
     else:
         assert judged.near is None
         assert "leaves out the waits" in judged.text
@@ -314,7 +314,7 @@ def test_a_latency_that_leaves_out_the_waits_judges_no_guess(asked: str | None) 
     assert unjudged.text.endswith("leaves out the waits of the other messages.")
 
 
-def test_the_largest_fall_is_judged_by_latencies_with_the_waits_if_both_runs_have_them() -> None:
+def test_the_largest_fall_is_judged_by_latencies_of_one_clock() -> None:
     tail = Answer("tail", "p99.9", "It was shorter.", figure="99.9")
     task = replace(FALLS, answers=(tail, *(a for a in FALLS.answers if a.figure != "faults")))
 
@@ -324,14 +324,14 @@ def test_the_largest_fall_is_judged_by_latencies_with_the_waits_if_both_runs_hav
         due = {} if waits is None else {INTENDED: replace(main, percentiles={"99.9": waits})}
         return KnownRun(replace(made, histograms={**made.histograms, made.main_histogram: main, **due}))
 
-    # Without the waits p99.9 fell 50 times, and with them the preemptions fell most.
+    # By transit p99.9 fell 50 times, and by latency the preemptions fell most.
     found = outcome(task, Guess(choice="preempted"), cut(40, 20, 900), cut(400, 1_000, 1_000))
     assert found is not None
     assert found.near is True
-    assert "p99.9 with the waits: 1 µs → 900 ns" in found.explanation
+    assert "p99.9: 1 µs → 900 ns" in found.explanation
     wrong = outcome(task, Guess(choice="tail"), cut(40, 20, 900), cut(400, 1_000, 1_000))
     assert wrong is not None
-    assert "You said: p99.9 with the waits: 1 µs → 900 ns" in wrong.text
+    assert "You said: p99.9: 1 µs → 900 ns" in wrong.text
     unjudged = outcome(task, Guess(choice="preempted"), cut(40, 20, None), cut(400, 1_000, 1_000))
     assert unjudged is not None
     assert unjudged.near is None

@@ -110,7 +110,7 @@ def test_few_messages_are_a_reason_and_are_told_once() -> None:
     )
     assert UNCHANGED not in told
     assert compare_runs(pair[0].run, pair[1].run).reason is not None
-    # The other run's share is told if it is small, too; a similar one can be compared with the waits.
+    # The other run's share is told if it is small, too; a similar one is no reason.
     reason = known_reason(*both(run(sent=0.87), run(sent=0.46)))
     assert reason is not None
     assert "only 46 % of the planned messages were sent (87 % in the first run)" in reason.told

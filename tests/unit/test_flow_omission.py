@@ -9,16 +9,16 @@ import pytest
 from jitter_workshop.chart import canvas, style
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.curves import published_beside, published_curves
+from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.run import INTENDED, UNSTEADY, Run, of_transit
 from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.report.pictures import drawing
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
-from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
+from jitter_workshop.stats.figures import FROM_DUE_TIME
 from tests import madeup
 
 SENT = [500] * 990 + [3_000_000] * 10
@@ -99,22 +99,23 @@ def test_of_the_later_run_the_chart_has_the_latency_from_the_due_time_alone(walk
     assert walk.runs.curves()[-1].curve.role == "after"
 
 
-def test_a_curve_with_the_waits_names_them_and_says_if_settings_changed(walk: ChapterWalk) -> None:
+def test_a_curve_has_the_latency_from_the_due_time_and_says_if_settings_changed(walk: ChapterWalk) -> None:
     (first,) = walk._context.handle.runs()
     runs = walk._context.runs
     unsteady = replace(first, notes={UNSTEADY: "isolation"})
     for run, label in ((first, first.label), (unsteady, f"{first.label} (settings changed)")):
-        plain, waits = runs.curve(run), runs.curve(run, with_waits=True)
+        plain, due = runs.curve(run, transit=True), runs.curve(run)
         assert plain is not None
-        assert waits is not None
-        assert (plain.label, waits.label) == (label, f"{label}, with the waits")
-        assert waits.curve.points != plain.curve.points
-        assert waits.run is not None
-        assert waits.run.main_summary == first.histograms[INTENDED]
+        assert due is not None
+        assert plain.label == due.label == label
+        assert (plain.from_due, due.from_due) == (False, True)
+        assert due.curve.points != plain.curve.points
+        assert due.run is not None
+        assert due.run.latency == first.histograms[INTENDED]
     # A run that could not be stored has its table alone.
     lost = replace(first, id="20280101-000000-aaaa")
     runs.remember(lost)
-    kept = runs.curve(lost, with_waits=True)
+    kept = runs.curve(lost)
     assert kept is not None
     assert kept.curve.count == first.histograms[INTENDED].count
 
@@ -147,10 +148,15 @@ def test_the_chart_ends_where_the_runs_own_curve_ends(walk: ChapterWalk) -> None
     assert all(p.solid == (p.percentile <= 99 + 1e-9) for p in repaired.points)
 
 
-def test_the_published_curves_stand_beside_transit_alone(walk: ChapterWalk) -> None:
+def test_a_curve_of_transit_is_named_so_beside_one_from_the_due_time_alone(walk: ChapterWalk) -> None:
     (first,) = walk._context.handle.runs()
-    transit, waits = (walk._context.runs.curve(first, with_waits=with_them) for with_them in (False, True))
+    runs, published = walk._context.runs, published_curves()[0]
+    transit, due = runs.curve(first, transit=True), runs.curve(first)
     assert transit is not None
-    assert waits is not None
-    assert published_beside([]) == published_beside([transit]) == published_curves()
-    assert published_beside([transit, waits]) == ()
+    assert due is not None
+    assert told_apart_by_clock((published, transit)) == (published, transit)
+    labels = [one.label for one in told_apart_by_clock((published, transit, due))]
+    assert labels == [f"{published.label}, transit", f"{first.label}, transit", first.label]
+    older = replace(of_transit(first), id="20280101-000000-bbbb")
+    runs.remember(older)
+    assert [one.label for one in runs.curves((first, older))] == [first.label, f"{first.label}, transit"]

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import INTENDED, Run, of_transit
 from jitter_workshop.presenter.runs.comparison import comparison_lines
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.comparison import compare
-from jitter_workshop.stats.figures import INTENDED
 from tests import madeup
 
 
@@ -23,13 +22,12 @@ def stopped(ident: str, sent: int) -> Run:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-@pytest.mark.parametrize(("first", "second", "said"), [(400, 1_000, True), (1_000, 400, True), (1_000, 1_000, False)])
-def test_a_table_without_the_waits_says_so_below_a_result_with_them(
-    first: int, second: int, said: bool, width: int
-) -> None:
-    a, b = stopped("aaaa", first), stopped("bbbb", second)
+def test_a_table_of_transit_says_so_below_a_result_of_latency(width: int) -> None:
+    a, b = stopped("aaaa", 400), stopped("bbbb", 1_000)
     text = " ".join(written(comparison_lines([compare(a, b)], a, [b], a.main_histogram, width, None)).split())
-    assert ("percentiles of this table are without the waits" in text) is said
-    # A table of latencies from the due time has the waits.
+    assert "This table tells transit" in text
     due = compare(a, b, INTENDED)
-    assert "without the waits" not in written(comparison_lines([due], a, [b], INTENDED, width, None))
+    assert "tells transit" not in written(comparison_lines([due], a, [b], INTENDED, width, None))
+    older = [of_transit(run) for run in (a, b)]
+    lines = comparison_lines([compare(*older)], older[0], older[1:], a.main_histogram, width, None)
+    assert "tells transit" not in " ".join(written(lines).split())

@@ -7,13 +7,13 @@ import dataclasses
 import pytest
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.run import Run, ThreadRecord
+from jitter_workshop.model.run import INTENDED, Run, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.control_run import control_told, disturbed_control, disturbed_told, is_disturbed
 from jitter_workshop.presenter.runs.one_run import result_of_one_run
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.effect import effects_of_change
-from jitter_workshop.stats.figures import INTENDED, P99_FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
 DUE = Shows(P99_FROM_DUE_TIME, 3.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitter_workshop.model.evidence import MEASURED, Cause, EvidenceReport
-from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.runs.omission import correction_told, few_sent, to_repeat, warning
+from jitter_workshop.model.run import INTENDED, Run
+from jitter_workshop.presenter.runs.omission import blind_transit, correction_told, few_sent, to_repeat
 from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.report.diagnosis_words import label
-from jitter_workshop.stats.figures import INTENDED, KnownRun
+from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests import madeup
 
 
@@ -24,30 +24,30 @@ def sent(number: int, due_ns: int | None = None) -> Run:
     return replace(made, stalls=stalls, histograms={**made.histograms, made.main_histogram: main, **due})
 
 
-def test_one_run_is_told_with_its_share_and_p999_with_the_waits() -> None:
-    few = warning((KnownRun(sent(87, 120_000_000)),))
-    assert few.plain == (
-        "Only 9 % of the planned messages were sent: a thread was stopped for long. "
-        "With the waits, p99.9 is about 120 ms."
-    )
-    on_schedule = replace(sent(87, 120_000_000), pacing="schedule")
-    assert warning((KnownRun(on_schedule),)).plain.endswith(". From the due time, p99.9 is 120 ms.")
-    assert "p99.9" not in warning((KnownRun(sent(87)),)).plain
-    assert not warning((KnownRun(sent(950)),))
+COUNT = FIGURES["write-calls"].title
+
+
+def test_few_messages_are_told_if_they_make_a_figure_wrong() -> None:
+    due, transit = KnownRun(sent(87, 120_000_000)), KnownRun(sent(87))
+    few = "Only 9 % of the planned messages were sent: a thread was stopped for long. "
+    assert not few_sent((due,))
+    assert not few_sent((due,), [FIGURES["migrations"].title])
+    assert few_sent((due,), [COUNT]).plain == f"{few}So too few {COUNT} were counted."
+    assert few_sent((transit,)).plain == f"{few}The latencies leave out their waits."
+    assert not few_sent((KnownRun(sent(950)),), [COUNT])
 
 
 def test_the_warning_is_calm_beside_a_noise_of_this_tool_and_red_without_one() -> None:
-    unexpected = sent(87, 120_000_000)
+    unexpected = sent(87)
     expected = replace(unexpected, noise="unbound")
-    calm, red = (warning((KnownRun(run),)) for run in (expected, unexpected))
-    assert calm.plain == (
+    calm, red = (few_sent((KnownRun(run),)) for run in (expected, unexpected))
+    assert calm.plain.startswith(
         "The noise (unbound) took the CPU for so long that only 9 % of the planned messages were sent. "
-        "With the waits, p99.9 is about 120 ms."
     )
     assert {calm.style, *(span.style for span in calm.spans)} == {"text"}
-    assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "bold text"}
-    assert warning((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
-    assert warning((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
+    assert {red.style, *(span.style for span in red.spans)} == {"bold bad", "text"}
+    assert few_sent((KnownRun(expected), KnownRun(unexpected))).style == "bold bad"
+    assert few_sent((KnownRun(expected), KnownRun(sent(1_000)))).style == "text"
 
 
 def test_a_correction_without_a_message_on_the_way_is_told() -> None:
@@ -68,18 +68,18 @@ def traced(run: Run, *took: tuple[str, str, int]) -> KnownRun:
 
 
 def test_the_warning_names_the_cause_that_stopped_a_thread_if_the_trace_shows_it() -> None:
-    made = sent(87, 120_000_000)
+    made = sent(87)
     ours = traced(made, ("task", "producer", 30), ("task", "accumulator", 30), ("task", "backup", 50))
-    assert f": a thread was stopped for long, mostly by {label('task', MEASURED)}. " in warning((ours,)).plain
+    assert f": a thread was stopped for long, mostly by {label('task', MEASURED)}. " in few_sent((ours,)).plain
     half = traced(made, ("task", "backup", 40), ("task", "cron", 41), ("irq", "disk", 9))
-    assert "for long. " in warning((half,)).plain
-    assert "mostly" not in warning((traced(made, ("no_event", "", 90)),)).plain
+    assert "for long. " in few_sent((half,)).plain
+    assert "mostly" not in few_sent((traced(made, ("no_event", "", 90)),)).plain
     # A task that is not the load took the time, so the load does not explain it.
     loaded = replace(made, noise="unbound")
-    red = warning((traced(loaded, ("task", "backup", 90), ("task", "unbound", 9)),))
+    red = few_sent((traced(loaded, ("task", "backup", 90), ("task", "unbound", 9)),))
     assert red.style == "bold bad"
     assert "mostly by task backup" in red.plain
-    calm = warning((traced(loaded, ("task", "unbound", 90), ("task", "backup", 9)),))
+    calm = few_sent((traced(loaded, ("task", "unbound", 90), ("task", "backup", 9)),))
     assert calm.style == "text"
 
 
@@ -87,31 +87,31 @@ def test_the_run_to_repeat_is_the_one_with_the_fewest_messages_and_no_load() -> 
     few, fewer, enough = KnownRun(sent(87)), KnownRun(sent(60)), KnownRun(sent(1_000))
     loaded = KnownRun(replace(fewer.run, noise="unbound"))
     pairs = ((few, fewer), (fewer, few), (few, enough), (few, loaded), (loaded, enough), (enough, enough))
-    assert [to_repeat(pair) for pair in pairs] == [1, 0, 0, 0, None, None]
-    assert warning((few, fewer), key="m").plain.endswith(" Measure the second run again (m).")
-    assert warning((few,), key="m").plain.endswith(" Measure again (m).")
-    assert "again" not in warning((loaded,), key="m").plain
-    assert warning((KnownRun(sent(5)), KnownRun(sent(6)))).plain.startswith(
+    assert [to_repeat(pair, ()) for pair in pairs] == [1, 0, 0, 0, None, None]
+    due = KnownRun(sent(87, 120_000_000))
+    assert [to_repeat((due,), titles) for titles in ((), (COUNT,))] == [None, 0]
+    assert few_sent((few, fewer), key="m").plain.endswith(" Measure the second run again (m).")
+    assert few_sent((few,), key="m").plain.endswith(" Measure again (m).")
+    assert "again" not in few_sent((loaded,), key="m").plain
+    assert few_sent((KnownRun(sent(5)), KnownRun(sent(6)))).plain.startswith(
         "Less than 1 % of the planned messages were "
     )
 
 
 def test_of_two_runs_the_warning_says_which() -> None:
-    few, fewer, enough = KnownRun(sent(87, 120_000_000)), KnownRun(sent(60, 300_000_000)), KnownRun(sent(1_000))
-    assert warning((few, enough)).plain.startswith("Only 9 % of the planned messages were sent in the first run: ")
-    assert warning((enough, few)).plain.startswith("Only 9 % of the planned messages were sent in the second run: ")
-    both = warning((few, fewer)).plain
+    few, fewer, enough = KnownRun(sent(87)), KnownRun(sent(60)), KnownRun(sent(1_000))
+    assert few_sent((few, enough)).plain.startswith("Only 9 % of the planned messages were sent in the first run: ")
+    assert few_sent((enough, few)).plain.startswith("Only 9 % of the planned messages were sent in the second run: ")
+    both = few_sent((few, fewer)).plain
     assert both.startswith("Only 9 % and 6 % of the planned messages were sent in both runs: ")
-    assert both.endswith("long. With the waits, p99.9 is about 120 ms and 300 ms.")
-    assert warning((few, fewer), valued=False).plain.endswith("long.")
-    # Without the waits, the latencies themselves are too short.
-    assert warning((KnownRun(sent(87)),)).plain.endswith("The latencies leave out their waits.")
-    assert few_sent((enough, enough), 80) == []
 
 
-def test_the_whole_result_of_a_run_has_the_warning_before_the_latencies() -> None:
-    run = sent(87)
+def test_a_command_that_shows_transit_warns_before_it() -> None:
+    run = sent(87, 120_000_000)
     lines = [line.plain for line in run_result_lines(run, 80)]
     at = next(place for place, line in enumerate(lines) if line.startswith("Only 9 % of the planned"))
     assert at < next(place for place, line in enumerate(lines) if "count" in line)
-    assert lines[at] == few_sent((KnownRun(run),), 80)[0].plain
+    told = " ".join(line.plain for line in blind_transit(run, 80))
+    assert told.endswith(" Transit leaves out their waits; from when they were due, p99.9 is 120 ms.")
+    assert " ".join(line.plain for line in blind_transit(sent(87), 80)).endswith(" Transit leaves out their waits.")
+    assert blind_transit(sent(950, 120_000_000), 80) == []

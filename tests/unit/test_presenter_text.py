@@ -231,24 +231,19 @@ def test_a_figure_so_far_from_the_due_time_is_of_its_own_curve() -> None:
     assert headline_so_far(now, "ring", "99", from_due_time=True) == ("50 ms", "accent")
     (before,) = unfinished_line(None, "ring", "99", 78, from_due_time=True)
     assert before.plain == "p99 from the due time so far: no block is done yet"
-    # The figures of the newest block are of transit, and say so beside a curve by another clock.
-    assert run_progress_lines(now, "", False, 78)[1].plain.startswith("block, transit: p99.9 ")
+    # The figures of the newest block are of transit, so its stalls stand alone beside a curve by another clock.
+    assert run_progress_lines(now, "", False, 78)[1].plain == "block: no stalls over 10 µs"
 
 
-def test_a_figure_so_far_has_the_waits_if_it_or_a_run_beside_it_needs_them() -> None:
+def test_a_latency_so_far_counts_from_when_a_message_was_due() -> None:
     points = CurvePoint(0.0, 100, True), CurvePoint(99.9, 9_000, True), CurvePoint(100.0, 9_000, False)
     late = tuple(dataclasses.replace(point, value_ns=50_000_000) for point in points)
-    sent, waits = PercentileCurve("", points, 11_000), PercentileCurve("", late, 12_000)
-    calm = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 40, 80, sent, 5, 10_000, with_waits=waits)
-    for now, beside, told, value in (
-        (calm, False, "p99.9", "9 µs"),
-        (calm, True, "p99.9 with the waits", "50 ms"),
-        (dataclasses.replace(calm, needs_waits=True), False, "p99.9 with the waits", "50 ms"),
-        (dataclasses.replace(calm, with_waits=None), True, "p99.9", "9 µs"),
-    ):
-        (line,) = unfinished_line(now, "ring", "99.9", 78, with_waits=beside)
-        assert line.plain == f"{told} so far: {value}, from 40 of 80 blocks"
-        assert headline_so_far(now, "ring", "99.9", with_waits=beside) == (value, "accent")
+    sent, due = PercentileCurve("", points, 11_000), PercentileCurve("", late, 12_000)
+    known = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), 40, 80, sent, 5, 10_000, due)
+    for now, value in ((known, "50 ms"), (dataclasses.replace(known, due=None), "9 µs")):
+        (line,) = unfinished_line(now, "ring", "99.9", 78)
+        assert line.plain == f"p99.9 so far: {value}, from 40 of 80 blocks"
+        assert headline_so_far(now, "ring", "99.9") == (value, "accent")
 
 
 @pytest.mark.parametrize(("done", "samples", "firm"), [(40, 11_000, True), (39, 11_000, False), (80, 9_900, False)])

@@ -19,9 +19,20 @@ from jitter_workshop.model.evidence import (
     QuietCpus,
     Residence,
 )
-from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
+from jitter_workshop.model.run import (
+    HUNTED,
+    INTENDED,
+    MEANWHILE,
+    UNSTEADY,
+    ForeignLoad,
+    Run,
+    Stall,
+    StallRate,
+    ThreadRecord,
+    of_transit,
+)
 from jitter_workshop.presenter.runs import disturbances, effect, effect_table, effect_words, main_effect, one_run
-from jitter_workshop.presenter.runs.omission import warning
+from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.text.lines import Lines, written
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import (
@@ -38,8 +49,8 @@ from jitter_workshop.stats.effect import (
     tail_of,
     unlike,
 )
-from jitter_workshop.stats.figures import FIGURES, INTENDED, LATENCIES, KnownRun
-from jitter_workshop.stats.omission import WITH_WAITS, compared_latency, needs_waits
+from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.omission import on_one_clock
 from jitter_workshop.stats.sample_size import FEW_BESIDE
 from jitter_workshop.stats.scale import times_told
 from tests import madeup
@@ -474,7 +485,7 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert main_effect.large_figure(found) == ("", "")
     alone = KnownRun(few(run(tail=90_000, worst=95_000)))
     assert main_effect.large_figure(alone) == ("~90 µs", "accent")
-    assert written(one_run.result_of_one_run(alone, 80)) == f"p99.9 is ~90 µs ({FEW_BESIDE})\n"
+    assert written(one_run.result_of_one_run(alone, 80)) == f"p99.9 is ~90 µs · {FEW_BESIDE}\n"
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
     assert (solid.lead.name, solid.lead.few) == ("p50", False)
@@ -527,7 +538,7 @@ def test_no_change_is_said_as_such_and_company_is_named() -> None:
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert said(none, a, a, relation="alike") == "Both runs are the same run, so nothing can differ.\n"
     one = written(one_run.result_of_one_run(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
-    assert " ".join(one.split()).startswith(f"p99.9 is ~5 µs ({FEW_BESIDE}) · the thread preempted: 0 a second · qemu")
+    assert " ".join(one.split()).startswith("p99.9 is ~5 µs · the thread preempted: 0 a second · qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
 
@@ -750,7 +761,7 @@ def test_disturbing_tasks_are_told_from_the_trace_once_it_was_read() -> None:
     whole = disturbances.disturbed_in_full(dataclasses.replace(seen, report=kept))
     assert whole == "The run was disturbed by h (22 % of our CPU), cc1 (1.7 %)."
     page = written(one_run.result_of_one_run(dataclasses.replace(seen, report=kept), 200))
-    assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
+    assert "· disturbed by h (22 % of our CPU), cc1 (1.7 %) ·" in page, "the run's page tells it by the trace, too"
     # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
     assert kept.residence is not None
     whole = InterferingTask(1, "task", "h", 1, 10**9, 1)
@@ -1008,16 +1019,15 @@ def few_were_sent(made: Run, each_ns: float = 30e6) -> Run:
     return dataclasses.replace(stopped, histograms={**stopped.histograms, INTENDED: due})
 
 
-def test_a_run_that_sent_few_of_its_messages_has_the_waits_and_a_warning() -> None:
+def test_a_run_that_sent_few_of_its_messages_has_a_warning_only_if_it_has_transit_alone() -> None:
     seen = KnownRun(few_were_sent(run()))
     told = one_run.result_of_one_run(seen, 400)
-    assert told[0].plain.startswith(
-        f"p99.9 with the waits is ~120 ms ({FEW_BESIDE}). Only 10 % of the planned messages were sent: "
-    )
-    assert told[0].plain.count("p99.9") == 1
+    assert told[0].plain == f"p99.9 is ~120 ms · {FEW_BESIDE}"
     assert main_effect.large_figure(seen) == ("~120 ms", "accent")
+    counted = one_run.result_of_one_run(seen, 400, Shows("write-calls", 3.0))[0].plain
+    assert "Only 10 % of the planned messages were sent: " in counted
     unknown = KnownRun(dataclasses.replace(seen.run, histograms=stalled(run(), 30, 30e6, 5_000).histograms))
-    assert one_run.result_of_one_run(unknown, 400)[0].plain.startswith(f"{warning((unknown,)).plain} p99.9 is ")
+    assert one_run.result_of_one_run(unknown, 400)[0].plain.startswith(f"{few_sent((unknown,)).plain} p99.9 is ")
     value, role = main_effect.large_figure(unknown)
     assert value.endswith(" ?")
     assert role == "dim"
@@ -1025,22 +1035,23 @@ def test_a_run_that_sent_few_of_its_messages_has_the_waits_and_a_warning() -> No
     assert "planned" not in written(one_run.result_of_one_run(KnownRun(few_were_sent(run(), each_ns=10e6)), 400))
 
 
-def test_two_runs_of_which_one_sent_few_messages_are_compared_with_a_warning() -> None:
+def test_two_runs_of_which_one_sent_few_messages_have_a_warning_if_one_has_transit_alone() -> None:
     before, after = few_were_sent(run(tail=90_000)), dataclasses.replace(run(p90=4_200), id="another")
     known = KnownRun(before), KnownRun(after)
     found = between(before, after)
     result = effect.result_of_two_runs(found, known, "changed", 400)
-    assert result.caveats[0].plain.startswith("Only 10 % of the planned messages were sent in the first run: ")
-    assert "Looks" not in said(found, before, after)
-    assert said(found, before, after).startswith("Stalls: perhaps better (few messages were sent).")
-    assert main_effect.large_figure(found, runs=known) == ("", "")
-    proven = effect.result_of_two_runs(found, known, "changed", 400, Text("Proven: better."))
+    assert not any("planned messages" in line.plain for line in result.lines)
+    assert found.left_out == "waits"
+    transit = KnownRun(of_transit(before)), known[1]
+    warned = effect.result_of_two_runs(between(*(one.run for one in transit)), transit, "changed", 400)
+    assert warned.caveats[0].plain.startswith("Only 10 % of the planned messages were sent in the first run: ")
+    proven = effect.result_of_two_runs(found, transit, "changed", 400, Text("Proven: better."))
     assert proven.told[0].plain == "Proven: better."
     assert proven.caveats[0].plain.startswith("Only 10 % ")
 
 
 def waited(made: Run, transit: int, waits: int, share: float = 0.1) -> Run:
-    """This run of one second, with so long a p99.9 without and with the waits, that sent this share of its messages."""
+    """This run of one second, with so long a p99.9 by transit and by latency, that sent this share of its messages."""
     stopped = stalled(made, 30, (1 - share) * 1e9 / 30, transit)
     main = stopped.main_summary
     assert main is not None
@@ -1049,23 +1060,23 @@ def waited(made: Run, transit: int, waits: int, share: float = 0.1) -> Run:
     return dataclasses.replace(stopped, histograms={made.main_histogram: plain, INTENDED: due})
 
 
-def test_two_runs_that_sent_few_messages_are_compared_with_the_waits() -> None:
-    """Without the waits p99.9 was 2.4 times shorter in the second of these runs, with them 2.5 times longer."""
+def test_two_runs_are_compared_from_when_a_message_was_due() -> None:
+    """By transit p99.9 was 2.4 times shorter in the second of these runs, by latency 2.5 times longer."""
     before = waited(run(), 111_000_000, 134_000_000, 0.11)
     after = dataclasses.replace(waited(run(), 47_000_000, 337_000_000, 0.14), id="another")
     known = KnownRun(before), KnownRun(after)
     found = between(before, after)
     assert found.tail is not None
-    assert (found.tail.name, found.tail.direction) == ("p99.9 with the waits", "worse")
+    assert (found.tail.name, found.tail.direction) == ("p99.9", "worse")
     told = " ".join(said(found, before, after).split())
     assert told.startswith("Latency: perhaps worse (few stalls).")
-    assert "p99.9 with the waits ~134 ms ~337 ms 2.5× longer" in told
+    assert "p99.9 ~134 ms ~337 ms 2.5× longer" in told
     assert "better" not in told
     assert "shorter" not in told
     marked = effect_on("99.9", *known)
     assert marked is not None
-    assert (marked.name, marked.how) == ("p99.9 with the waits", "longer")
-    # A chapter's own latency has the waits, too, and is not its wanted gain.
+    assert (marked.name, marked.how) == ("p99.9", "longer")
+    # A chapter's own latency counts from then, too, and is not its wanted gain.
     of_chapter = between(before, after, Shows("99.9", 2.0))
     assert of_chapter.shown is None
     assert of_chapter.direction == "worse"
@@ -1076,22 +1087,17 @@ def test_two_runs_that_sent_few_messages_are_compared_with_the_waits() -> None:
     values=st.tuples(*[st.integers(1_000_000, 1_000_000_000)] * 4),
     share=st.tuples(*[st.floats(0.02, 0.99)] * 2),
 )
-def test_no_direction_is_ever_that_of_a_latency_without_its_waits(
+def test_the_direction_of_a_latency_is_always_that_from_when_a_message_was_due(
     values: tuple[int, int, int, int], share: tuple[float, float]
 ) -> None:
     first, second, first_waits, second_waits = values
     pair = waited(run(), first, first_waits, share[0]), waited(run(), second, second_waits, share[1])
     known = KnownRun(pair[0]), KnownRun(pair[1])
-    few = any(map(needs_waits, known))
     found = effect_on("99.9", *known)
     assert found is not None
-    low, high = (first_waits, second_waits) if few else (first, second)
+    low, high = first_waits, second_waits
     assert found.direction == ("same" if abs(high - low) < 10 else "worse" if high > low else "better")
-    assert found.name.endswith(WITH_WAITS) is few
-    if few:
-        for name in LATENCIES:
-            one = compared_latency(FIGURES[name], *known)
-            assert one is None or one.title.endswith(WITH_WAITS)
+    assert on_one_clock(*known) == known
 
 
 def test_a_latency_whose_waits_are_not_known_has_no_direction() -> None:
@@ -1106,7 +1112,7 @@ def test_a_latency_whose_waits_are_not_known_has_no_direction() -> None:
         assert effect_on("max", *known) is None
         told = " ".join(said(found, *pair).split())
         assert "No clear change in the figures that can be compared." in told
-        assert "No latency is compared: it leaves out the waits for the stopped thread." in told
+        assert "No latency is compared: transit leaves out the waits for the stopped thread." in told
         for word in ("shorter", "longer", "better", "worse"):
             assert word not in told
         for relation in ("alike", "hunted"):

@@ -9,18 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.host_ops.host_status import Finding
-from jitter_workshop.model.course import SLOTS, Chapter, Course
+from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import HUNTED, Run
+from jitter_workshop.model.run import HUNTED, INTENDED, Run
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
 from jitter_workshop.stats.effect import effect_on, judge_of
-from jitter_workshop.stats.figures import INTENDED
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -66,11 +64,8 @@ class Bought:
 
     @property
     def name(self) -> str:
-        """Return the chapter's title. If the summary has two curves of the chapter, the label of the run follows;
-        otherwise the words for its latencies follow, if these are not the measured ones."""
-        if self.twice:
-            return f"{self.chapter}: {self.shown.label}"
-        return f"{self.chapter}, {self.shown.clock}" if self.shown.clock else self.chapter
+        """Return the chapter's title. If the summary has two curves of the chapter, the label of the run follows."""
+        return f"{self.chapter}: {self.shown.label}" if self.twice else self.chapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     of_chapters = {walk.chapter.id: walk for walk in walks}
     steps = (
         dataclasses.replace(step, changed=_changed(of_chapters[step.chapter_id], step.run))
-        for step in _steps(chosen, workshop.context, workshop.course)
+        for step in _steps(chosen, workshop.context)
     )
     return CourseSummary(
         steps=tuple(steps),
@@ -146,10 +141,10 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     )
 
 
-def bought_steps(walks: Sequence[ChapterWalk], context: SessionContext, course: Course) -> tuple[Bought, ...]:
+def bought_steps(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bought, ...]:
     """Return the curves of the summary without ``changed``, and without reading the host. ``walks``: the sessions of
     all chapters of ``course``."""
-    return _steps(_chosen(walks)[0], context, course)
+    return _steps(_chosen(walks)[0], context)
 
 
 def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
@@ -166,24 +161,16 @@ def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
     return tuple(sorted(picked))
 
 
-def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext, course: Course) -> tuple[Bought, ...]:
-    waits = _with_waits([run for _, run in chosen], context, course)
+def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[Bought, ...]:
+    rings = [run for _, run in chosen if run.workload == "ring"]
+    # The runs of the ring are divided by one another, so all of them are told by one clock.
+    transit = any(INTENDED not in run.histograms for run in rings)
     found: list[Bought] = []
     for chapter, run in chosen:
-        if (shown := context.runs.curve(run, with_waits=run.id in waits)) is not None:
+        if (shown := context.runs.curve(run, transit=transit)) is not None:
             found.append(_bought(chapter, run, shown, [one.shown.run or one.run for one in found]))
     count = Counter(one.chapter_id for one in found)
     return tuple(dataclasses.replace(one, twice=count[one.chapter_id] > 1) for one in found)
-
-
-def _with_waits(runs: Sequence[Run], context: SessionContext, course: Course) -> set[str]:
-    """Return the ids of the runs whose latencies have the waits. Runs of the ring are divided by one another, so all
-    with the same pacing have them if one of them has (``told_curves.runs_with_waits``)."""
-    waits = runs_with_waits(runs, context.runs.every(), context.session, course)
-    for pacing in {run.pacing for run in runs if run.id in waits}:
-        alike = [run for run in runs if run.workload == "ring" and run.pacing == pacing]
-        waits |= {run.id for run in alike if INTENDED in run.histograms}
-    return waits
 
 
 def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
@@ -225,7 +212,7 @@ def _chosen(walks: Sequence[ChapterWalk]) -> tuple[list[tuple[Chapter, Run]], tu
 
 def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
     told = shown.run or run
-    summary = told.main_summary
+    summary = told.latency
     first = _compared(earlier[0], told) if earlier else None
     compared = ((number, _compared(earlier[number], told)) for number in reversed(range(len(earlier))))
     before, nearest = next(((n, c) for n, c in compared if c is not None and c.comparable), (None, None))
@@ -262,8 +249,8 @@ def _compared(a: Run, b: Run) -> Comparison | None:
     comparison has no rows and is marked as not comparable. In rows, the effect of the noise would look like an effect
     of the course.
     """
-    name = a.main_histogram
-    if name not in a.histograms or b.main_histogram not in b.histograms:
+    name = a.latency_histogram
+    if name not in a.histograms or b.latency_histogram not in b.histograms:
         return None
     found = compare(a, b, name)
     if a.noise == b.noise and not any(HUNTED in run.notes for run in (a, b)):

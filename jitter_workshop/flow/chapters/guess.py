@@ -14,7 +14,6 @@ from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.runs import LEFT, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.flow.measuring.curves import with_role
 from jitter_workshop.flow.measuring.known_reason import reason_of
@@ -127,7 +126,7 @@ class ChapterGuess:
         first = self._runs.run_in("measure")
         before = None if first is None else self._runs.seen(first)
         seen = None if run is None else self._runs.seen(run)
-        found = outcome(task, guess, seen, before, self._chapter.shows, with_waits=self._runs.with_waits)
+        found = outcome(task, guess, seen, before, self._chapter.shows)
         if found is not None and task.by in _BY_BOTH and self._cannot_be_compared(task, before, seen):
             return GuessOutcome(NOT_COMPARABLE, None, "", guess.value_ns, None)
         if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
@@ -223,14 +222,12 @@ class ChapterGuess:
 
     def last_curve(self) -> RunCurve | None:
         """Return the learner's newest curve of the quantity that the guess is about; None if there is none. The run may
-        be from any chapter, but never one with a hidden noise. The curve has the waits if the result of its run has
-        them."""
+        be from any chapter, but never one with a hidden noise."""
         task = self._chapter.prediction
         asked = self._measuring.asked(task.slot) if task is not None else None
         every = self._context.runs.every() if asked is not None else ()
         alike = [r for r in every if asked is not None and _measures_same(r, asked)]
-        waits = runs_with_waits(alike[-1:], self._context.runs.every(), self._context.session, None)
-        shown = self._context.runs.curve(alike[-1], with_waits=bool(waits)) if alike else None
+        shown = self._context.runs.curve(alike[-1]) if alike else None
         if shown is None:
             return None
         label = f"your last: {shown.label}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Mapping
-from functools import partial
 
 from jitter_workshop.course.checks import chapter_marks
 from jitter_workshop.errors import SessionError
@@ -17,16 +16,14 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
-from jitter_workshop.flow.chapters.session_context import SessionContext, key_of
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits
-from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, TRANSIT, label_with_quantity, with_role
+from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, label_with_quantity, told_apart_by_clock, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.figures import KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
-from jitter_workshop.stats.omission import told_with_waits
+from jitter_workshop.stats.figures import TRANSIT, KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -74,8 +71,7 @@ class ChapterRuns:
 
     @property
     def from_due_time(self) -> bool:
-        """Return True if the runs are judged by latency from the due time. The usual figures, which are of transit,
-        then judge no run."""
+        """Return True if the chapter sets latency from the due time beside transit, and judges its runs by it."""
         return by_due_time(self.shows)
 
     @property
@@ -110,32 +106,6 @@ class ChapterRuns:
         first, second = (self._context.runs.run(runs.get(slot, "")) for slot in SLOTS)
         return None if first is None or second is None else (first, second)
 
-    @property
-    def with_waits(self) -> bool:
-        """Return True if the latencies of this chapter's runs are told with the waits. One rule decides it for all that
-        the chapter shows of them, such as results, curves and the guess (``stats.omission.told_with_waits``)."""
-        known = (self.known(slot) for slot in (*SLOTS, TREATED))
-        return told_with_waits([seen for seen in known if seen is not None])
-
-    def explains_waits(self, slot: str) -> bool:
-        """Return True if the page of a slot is to explain the waits: its run is the first one that is told with them,
-        in this chapter and in those that were measured before. A chapter about the waits explains them itself."""
-        made = {one: run for one in (*SLOTS, TREATED) if (run := self.run_in(one)) is not None}
-        first = next((one for one, run in made.items() if told_with_waits([KnownRun(run)])), None)
-        if slot != first or not self.with_waits or self.by_several_clocks or self.from_due_time:
-            return False
-        session, own = self._context.session, key_of(self._context.course_id, self._chapter.id)
-        others = {
-            ident
-            for key, progress in session.chapters.items()
-            for slots in (progress.runs, progress.other_runs)
-            for ident in slots.values()
-            if key != own
-        }
-        every, since = self._context.runs.every(), min(run.started_at for run in made.values())
-        earlier = [run for run in every if run.id in others and run.started_at < since]
-        return not runs_with_waits(earlier, every, session, None)
-
     def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
         """Return the run before the change and the run after it, with their figures. Return None if a run is missing,
         or if the runs cannot be compared."""
@@ -152,23 +122,21 @@ class ChapterRuns:
         alike = {dataclasses.replace(one, slot="measure", label="") for one in self._chapter.measurements}
         return self._chapter.changes == "nothing" and len(alike) == 1
 
-    def curves(self, *, with_waits: bool = False) -> tuple[RunCurve, ...]:
+    def curves(self) -> tuple[RunCurve, ...]:
         """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
-        them. ``with_waits``: True to take the curves with the waits in any case."""
+        them."""
         runs = {slot: run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None}
-        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)), with_waits=with_waits)
+        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)))
 
-    def curves_of(self, runs: Mapping[str, Run], *, with_waits: bool = False) -> tuple[RunCurve, ...]:
+    def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
-        for come after them. Each curve has its role, whatever its place. If a run needs the waits, all curves have
-        them, as the results of these runs. ``with_waits``: as in :meth:`curves`."""
-        waits = told_with_waits([KnownRun(run) for run in runs.values()], wanted=with_waits)
-        read = partial(self._context.runs.curve, with_waits=waits and not self.by_several_clocks)
-        found = {slot: shown for slot, run in runs.items() if (shown := read(run)) is not None}
-        own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}
+        for come after them. Each curve has its role, whatever its place."""
         first = runs.get("measure") if self.by_several_clocks else None
+        read = {slot: self._context.runs.curve(run, transit=first is not None) for slot, run in runs.items()}
+        found = {slot: shown for slot, shown in read.items() if shown is not None}
+        own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}
         if first is None:
-            return tuple(own.values())
+            return told_apart_by_clock(tuple(own.values()))
         transit = {slot: label_with_quantity(shown, TRANSIT) for slot, shown in own.items()}
         # Of a later run only the latency from the due time is compared.
         later = {s: self._context.runs.further_curves(run)[:1] or (transit[s],) for s, run in runs.items()}

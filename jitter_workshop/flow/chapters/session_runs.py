@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
-from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.run import INTENDED, UNSTEADY, Run, of_transit
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
-from jitter_workshop.stats.figures import INTENDED
-from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.attribution import ExplainProgress
@@ -52,14 +50,11 @@ class SessionRuns:
         known = {run.id for run in stored}
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
-    def curve(self, run: Run, *, with_waits: bool = False) -> RunCurve | None:
-        """Return the curve of a run's main histogram; None if the run has no such histogram.
-
-        ``with_waits``: True for the latencies with the waits for messages that were not sent (``stats.omission``), from
-        the due time if the messages had a schedule. The label then says so, and the run of the curve has these
-        latencies as its main histogram.
-        """
-        name = INTENDED if with_waits else run.main_histogram
+    def curve(self, run: Run, *, transit: bool = False) -> RunCurve | None:
+        """Return the curve of a run's latencies (``Run.latency``); None if the run has none. ``transit``: True for the
+        transit of a run of the ring. The run of the curve then has no other latencies."""
+        run = of_transit(run) if transit else run
+        name = run.latency_histogram
         if name not in run.histograms:
             return None
         key = run.id, name
@@ -70,13 +65,9 @@ class SessionRuns:
             self._curves[key] = curve
         # Such a run was not measured in one state, wherever its curve is drawn.
         label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
-        if not with_waits:
-            return RunCurve(key=run.id, label=label, curve=self._curves[key], run=run)
-        clock = clock_with_waits(run)
-        label = f"{label}, {clock}"
         curve, sent = self._curves[key], run.main_summary.count if run.main_summary is not None else 0
-        curve = dataclasses.replace(curve, label=label, sent=sent if 0 < sent < curve.count else None)
-        return RunCurve(key=run.id, label=label, curve=curve, run=view_with_waits(run), clock=clock)
+        curve = dataclasses.replace(curve, sent=sent if 0 < sent < curve.count else None)
+        return RunCurve(key=run.id, label=label, curve=curve, run=run, from_due=name == INTENDED)
 
     def _curve(self, run: Run, name: str) -> PercentileCurve | None:
         """Return the curve of a run's histogram ``name``; None if the session has no such histogram."""
@@ -100,10 +91,10 @@ class SessionRuns:
         return self._further[run.id]
 
     def heat(self, run: Run) -> Heat:
-        """Return the heat map of a run's main histogram. Raise SessionError if the run has no histograms of its blocks.
+        """Return the heat map of a run's latencies. Raise SessionError if the run has no histograms of its blocks.
         The first call for a run of an hour takes seconds."""
         if run.id not in self._heats:
-            self._heats[run.id] = self._handle.heat(run)
+            self._heats[run.id] = self._handle.heat(run, run.latency_histogram)
         return self._heats[run.id]
 
     def traced(self, run: Run) -> bool:
@@ -134,8 +125,11 @@ class SessionRuns:
         return self._known.get(run.id)
 
     def curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
-        """Return the curves of these runs. A run without a curve is left out."""
-        return tuple(curve for run in runs if (curve := self.curve(run)) is not None)
+        """Return the curves of these runs. A run without a curve is left out. A curve of transit is named so if others
+        count from when a message was due."""
+        from jitter_workshop.flow.measuring.curves import told_apart_by_clock
+
+        return told_apart_by_clock([curve for run in runs if (curve := self.curve(run)) is not None])
 
     def imported(self) -> tuple[RunCurve, ...]:
         """Return the curves that were imported into this session, oldest first. Each curve has the name of the tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -19,7 +19,6 @@ from jitter_workshop.flow.chapters.session_context import (
     current_chapter,
     progress_of,
 )
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits, told_curves
 from jitter_workshop.flow.host_ops.company import with_company_of_host
 from jitter_workshop.flow.host_ops.host_status import Findings, find_checks
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
@@ -34,7 +33,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, SHORT, clean
-from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
+from jitter_workshop.model.walk import PathEntry, PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
@@ -104,15 +103,6 @@ class Workshop:
         """Return True if the learner has named the noise of the present hunt."""
         hunt = self._hunts.hunt if self._hunts is not None else None
         return hunt is not None and hunt.state == "named"
-
-    def told_curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
-        """Return the curves of ``runs``, each with the latencies that its result tells. A run without a curve is left
-        out."""
-        return told_curves(runs, self.context, self.course)
-
-    def runs_with_waits(self, runs: Iterable[Run]) -> set[str]:
-        """Return the ids of the runs in ``runs`` whose results have the waits, or latencies from the due time."""
-        return runs_with_waits(runs, self.context.runs.every(), self.context.session, self.course)
 
     def host_line(self) -> str:
         """Return the host in one line, such as ``KVM guest · 2 CPUs, hot (to keep free): 1 · no cpufreq · not

@@ -230,7 +230,7 @@ def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
 def _points(session: OpenSession, run: Run) -> Points:
     """Return the points of a run's curve that have enough samples; () if there are none."""
     try:
-        curve = session.curve(run)
+        curve = session.curve(run, run.latency_histogram)
     except SessionError:
         return ()
     solid = [(point.percentile, point.value_ns) for point in curve.points if point.solid and point.percentile < 100]

@@ -9,12 +9,11 @@ from jitter_workshop.flow.measuring.unchanged import unchanged
 from jitter_workshop.model.change import IRQ_AFFINITY, IRQ_HERE
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import CauseTime, Relation
-from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
+from jitter_workshop.model.run import HUNTED, INTENDED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import MOST_ENTRIES
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED, KnownRun
-from jitter_workshop.stats.omission import clock_with_waits, told_with_waits
+from jitter_workshop.stats.figures import FROM_DUE_TIME, KnownRun
 
 _HOST_FACTS = (
     "kernel",
@@ -37,18 +36,17 @@ def compare_runs(
     asked: str | None = None,
     causes: Sequence[CauseTime] = (),
 ) -> CompareView:
-    """Return the comparison of two runs, with the waits if one of them needs them.
+    """Return the comparison of two runs by their latencies.
 
     The headline of the comparison tells the known reason why the runs cannot be compared (``known_reason.reason_of``).
     Without one, and if both runs were made in the same way, it says how far the figures differ without a change.
-    ``from_due_time``: True to compare latencies from the due time, if both runs have them. ``asked``: the percentile by
+    ``from_due_time``: True to name this clock, because the chapter sets it beside transit. ``asked``: the percentile by
     which the chapter judges. ``causes``: the time of each cause in both runs; () if a run has no trace.
     """
     from jitter_workshop.stats.comparison import compare
 
-    waits = told_with_waits([KnownRun(a), KnownRun(b)], wanted=from_due_time)
-    clock = FROM_DUE_TIME if from_due_time else clock_with_waits(a)
-    comparison = compare(a, b, INTENDED, clock) if waits else compare(a, b)
+    due = all(INTENDED in run.histograms for run in (a, b))
+    comparison = compare(a, b, INTENDED, FROM_DUE_TIME if from_due_time else "") if due else compare(a, b)
     found = relation(a, b)
     reason = reason_of(found, KnownRun(a), KnownRun(b), causes) if a.id != b.id else None
     if reason is not None:

@@ -18,13 +18,13 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.curve import CurveRole, ImportedRun
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, cut_curve, imported_curve, percentile_curve
-from jitter_workshop.stats.figures import FROM_DUE_TIME, INTENDED
+from jitter_workshop.stats.figures import FROM_DUE_TIME, TRANSIT
 
 ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure"}
 """Slot → the role of its run's curve."""
@@ -34,7 +34,7 @@ PUBLISHED_WORKLOAD = "ring"
 """The workload of the published curves, whatever the chapter measures that shows them."""
 RECORDED = "recorded"
 
-TRANSIT, CORRECTED = "transit", "corrected"
+CORRECTED = "corrected"
 CLOCKS = (TRANSIT, FROM_DUE_TIME, CORRECTED)
 """The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 
@@ -59,15 +59,23 @@ def published_curves() -> tuple[RunCurve, ...]:
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
 
 
-def published_beside(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
-    """Return the published curves if all of ``curves`` show the transit, too; else (), because one chart shows one
-    quantity."""
-    return published_curves() if show_transit(curves) else ()
+def told_apart_by_clock(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
+    """Return the curves of the ring's runs with one clock each: a curve of transit is named so if it stands beside one
+    that counts from when a message was due. A curve of another tool has its own words for what it measures."""
+    if not any(shown.from_due for shown in curves):
+        return tuple(curves)
+    return tuple(_named_transit(shown) if _is_transit(shown) else shown for shown in curves)
 
 
-def show_transit(curves: Sequence[RunCurve]) -> bool:
-    """Return True if no curve has another quantity than its run's own latency, such as the latency with the waits."""
-    return not any(shown.clock for shown in curves)
+def _is_transit(shown: RunCurve) -> bool:
+    if shown.run is None:
+        return shown.curve.origin == ORIGIN
+    return not shown.from_due and shown.run.workload == PUBLISHED_WORKLOAD
+
+
+def _named_transit(shown: RunCurve) -> RunCurve:
+    label = f"{shown.label}, {TRANSIT}"
+    return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
 
 def published_before_and_after(chapter: str) -> Curves:

@@ -148,7 +148,7 @@ def much_more(one: CauseTime, which: int, whole: Sequence[float]) -> bool:
 
 def _fewest(shares: Sequence[float | None]) -> int | None:
     """Return the number of the run that sent so few of its messages that it cannot be compared with the other one.
-    Return None if no run sent few, or if both miss a similar part: these can be compared with the waits. ``shares``:
+    Return None if no run sent few, or if both miss a similar part. ``shares``:
     the share that each run sent; None for enough."""
     first, second = (0.0 if share is None else 1 - share for share in shares)
     if max(first, second) < MOVED * min(first, second) or first == second:

@@ -38,7 +38,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise_host
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import EMULATED, HostSummary, Topology
+from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import (
     BESIDE,
@@ -109,14 +109,8 @@ class Marked:
 
     def block_done(self, progress: Progress) -> None:
         curve = dataclasses.replace(progress.curve, origin=self._mark)
-        due, waits = (
-            None if one is None else dataclasses.replace(one, origin=self._mark)
-            for one in (progress.due, progress.with_waits)
-        )
-        # As of a finished run: times of an emulated machine mean nothing.
-        needed = progress.needs_waits and self._mark != EMULATED
-        marked = dataclasses.replace(progress, curve=curve, due=due, with_waits=waits, needs_waits=needed)
-        self._observer.block_done(marked)
+        due = None if progress.due is None else dataclasses.replace(progress.due, origin=self._mark)
+        self._observer.block_done(dataclasses.replace(progress, curve=curve, due=due))
 
 
 class MeasurementStopped(MeasureError):

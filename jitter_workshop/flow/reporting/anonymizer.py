@@ -55,8 +55,7 @@ from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import ID, SHORT, called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
 from jitter_workshop.report.cause_words import cause_sentences
-from jitter_workshop.stats.figures import FROM_DUE_TIME
-from jitter_workshop.stats.omission import WITH_WAITS
+from jitter_workshop.stats.figures import TRANSIT
 
 PRIVATE_NOTE = (
     "all names that people chose are replaced, such as those of hosts, tasks and files; the raw data contain such "
@@ -128,7 +127,7 @@ _SIDE = re.compile(r"(?:without|with) · \d+ runs?")
 _FIGURES = re.compile(r", p50 [^,]{1,20}, p99\.9 [^,]{1,20}, max [^,]{1,20}, [\d,]+ samples$")
 _QUOTED = re.compile(r"'(.+)'", re.DOTALL)
 _NUMBERED = re.compile(r" \(\d+\)$")
-_BY_CLOCK = re.compile(rf"(.*?)(?: \(settings changed\))?(,(?:{WITH_WAITS}| {FROM_DUE_TIME}))")
+_BY_CLOCK = re.compile(rf"(.*?)(?: \(settings changed\))?(, {TRANSIT})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +363,7 @@ class _Anonymizer:
         if clock in CLOCKS:
             return f"{clock}: {self._owner(rest, number)}"
         for run in self._given.runs:
-            if run.curve is not None and run.curve.points == curve.points and plain in (run.label, run.id):
+            if _is_curve_of(run, curve) and plain in (run.label, run.id):
                 return self._labels.get(run.id, run.id)
         return curve.label if titled or _SIDE.fullmatch(plain) else f"curve {number}"
 
@@ -392,3 +391,11 @@ def _command(line: str) -> str:
         elif at and words[at - 1] in _OPTIONS and not _ID.fullmatch(word):
             words[at] = _OPTIONS[words[at - 1]]
     return _FOREIGN_PATH.sub(PATH, shlex.join(words))
+
+
+def _is_curve_of(run: ReportedRun, curve: PercentileCurve) -> bool:
+    """Return True if a chart's curve is that of a run: of its main histogram, or of its latencies."""
+    if run.curve is not None and run.curve.points == curve.points:
+        return True
+    due = run.with_waits.histogram if run.with_waits is not None else None
+    return due is not None and bool(curve.points) and (due.count, due.max) == (curve.count, curve.points[-1].value_ns)

@@ -8,9 +8,8 @@ from typing import Literal
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import bought_steps, comparable_curves, words_of
-from jitter_workshop.flow.chapters.told_curves import runs_with_waits, told_curves
 from jitter_workshop.flow.measuring.comparing import chapter_relation
-from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves
+from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves, told_apart_by_clock
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter
@@ -19,14 +18,14 @@ from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening, WaitedLatencies
-from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
+from jitter_workshop.model.run import HUNTED, INTENDED, UNSTEADY, Run, of_transit
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LABEL, REASON, SENTENCE, WORD, clean, many, minute
 from jitter_workshop.report.screening_words import screening_sentence
 from jitter_workshop.stats.curve import percentile_curve
+from jitter_workshop.stats.figures import FROM_DUE_TIME
 from jitter_workshop.stats.heat import LEAST_BLOCKS, Heat, loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add_counts, new_histogram
-from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
 from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.screening import screening_result
@@ -79,16 +78,12 @@ def roles(subject: ReportSubject) -> dict[str, str]:
 def reported_runs(subject: ReportSubject) -> tuple[ReportedRun, ...]:
     """Return the runs of a report. Call this after :func:`overlays`, which notes the curves that charts show."""
     made_for = roles(subject)
-    waits = runs_with_waits(subject.runs, subject.context.runs.every(), subject.session, subject.course)
-    return tuple(
-        _reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id), with_waits=run.id in waits)
-        for run in subject.runs
-    )
+    return tuple(_reported(run, made_for.get(run.id, ""), subject.drawn.get(run.id)) for run in subject.runs)
 
 
-def _reported(run: Run, role: str, curve: PercentileCurve | None, *, with_waits: bool) -> ReportedRun:
+def _reported(run: Run, role: str, curve: PercentileCurve | None) -> ReportedRun:
     """Return a run in report form, with its longest stalls and most important notes. ``role``: the purpose of the run.
-    ``curve``: the run's curve, if a chart shows it. ``with_waits``: True if the run's result has the waits."""
+    ``curve``: the curve of the run's main histogram, if a chart shows the run."""
     made_for = role or ("made for a proof or a screening, but not used for its result" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
@@ -98,20 +93,19 @@ def _reported(run: Run, role: str, curve: PercentileCurve | None, *, with_waits:
         role=made_for,
         placement=run.placement.mode,
         histogram=run.main_summary,
-        standings=standings(run),
+        standings=standings(of_transit(run)),
         stalls=dataclasses.replace(run.stalls, worst=tuple(longest)),
         applied=tuple(words_of(run.applied)),
         curve=curve,
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], SENTENCE) for key in told if key in run.notes),
-        with_waits=_waited(run) if with_waits else None,
+        with_waits=_waited(run),
     )
 
 
 def _waited(run: Run) -> WaitedLatencies | None:
-    view = view_with_waits(run)
-    summary = view.main_summary
-    return None if summary is None else WaitedLatencies(clock_with_waits(run), summary, standings(view))
+    summary = run.histograms.get(INTENDED)
+    return None if summary is None else WaitedLatencies(FROM_DUE_TIME, summary, standings(run))
 
 
 def screenings(subject: ReportSubject) -> tuple[ReportedScreening, ...]:
@@ -145,7 +139,7 @@ def heat_maps(subject: ReportSubject) -> tuple[HeatMap, ...]:
     The heat map of the oldest run comes first. Runs of proofs get no heat map. A run without saved histograms of its
     blocks gets none, either. If no run gets one, ``subject.notes`` gets the reason."""
     free = [run for run in subject.runs if run.proof is None]
-    longest = {run.id: top for run in free if (found := run.main_summary) is not None and (top := found.max)}
+    longest = {run.id: top for run in free if (found := run.latency) is not None and (top := found.max)}
     slowest_first = sorted(longest, key=lambda ident: -longest[ident])
     worst = next((ident for ident in slowest_first if _heat(subject, ident) is not None), None)
     bursting = [run.id for run in free if shows_bursts(run.blocks)]
@@ -244,10 +238,10 @@ def _sum(subject: ReportSubject, runs: Sequence[Run], side: str) -> PercentileCu
 def _course(subject: ReportSubject) -> Iterator[Overlay]:
     if subject.chosen:
         return
-    steps = bought_steps(subject.walks, subject.context, subject.course)
+    steps = bought_steps(subject.walks, subject.context)
     shown = comparable_curves(steps, 0)
     if len(shown) > 1:
-        subject.drawn |= {one.key: one.curve for one in subject.context.runs.curves(steps[n].run for n in shown)}
+        _note_drawn(subject, [steps[n].run for n in shown])
         curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].name, LABEL)) for n in shown)
         text = (
             "The first curve is the first run of the course. Each other curve is the second run of a chapter, if it "
@@ -314,7 +308,7 @@ def _others(subject: ReportSubject) -> Iterator[Overlay]:
 
 def _published(subject: ReportSubject) -> Iterator[Overlay]:
     ring = [run for run in subject.runs if run.workload == "ring" and run.pacing == "spin" and run.proof is None]
-    theirs = tuple(one.curve for one in published_curves())
+    theirs = published_curves()
     if subject.chosen or not ring or not theirs:
         return
     pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
@@ -322,7 +316,9 @@ def _published(subject: ReportSubject) -> Iterator[Overlay]:
         f"This chart shows transit times of a laptop, {ORIGIN}, and the first and the newest run here. Machine, "
         "kernel and year differ, so use the laptop's times only as a scale, not for a comparison."
     )
-    yield Overlay("Next to a laptop of 2015", text, (*_curves(subject, pair), *theirs))
+    _note_drawn(subject, pair)
+    shown = told_apart_by_clock((*subject.context.runs.curves(pair), *theirs))
+    yield Overlay("Next to a laptop of 2015", text, tuple(one.curve for one in shown))
 
 
 def _imports(subject: ReportSubject) -> Iterator[Overlay]:
@@ -338,7 +334,13 @@ def _imports(subject: ReportSubject) -> Iterator[Overlay]:
 
 
 def _curves(subject: ReportSubject, runs: Iterable[Run | None]) -> tuple[PercentileCurve, ...]:
-    """Return the curves of ``runs``, each with the latencies of its result. Note in ``subject`` that they are drawn."""
+    """Return the curves of ``runs``. Note in ``subject`` that they are drawn."""
     known = tuple(run for run in runs if run is not None)
-    subject.drawn |= {one.key: one.curve for one in subject.context.runs.curves(known)}
-    return tuple(one.curve for one in told_curves(known, subject.context, subject.course))
+    _note_drawn(subject, known)
+    return tuple(one.curve for one in subject.context.runs.curves(known))
+
+
+def _note_drawn(subject: ReportSubject, runs: Iterable[Run]) -> None:
+    """Note in ``subject`` that a chart shows these runs, each with the curve of its main histogram."""
+    curves = (subject.context.runs.curve(run, transit=True) for run in runs)
+    subject.drawn |= {one.key: one.curve for one in curves if one is not None}

@@ -27,7 +27,7 @@ from jitter_workshop.presenter.course.hunt import last_noise
 from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.control_run import disturbed_control
-from jitter_workshop.presenter.runs.omission import to_repeat
+from jitter_workshop.presenter.runs.omission import titles_of, to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
     Lines,
@@ -153,13 +153,14 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
     """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, settings
-    changed during it, it sent few of its messages, or it was disturbed although it has no noise. Return None if there
-    is no such run, or if it cannot be made now. ``view``: the comparison of ``both``, the chapter's two runs."""
+    changed during it, it sent few of the messages that are counted, or it was disturbed although it has no noise.
+    Return None if there is no such run, or if it cannot be made now. ``view``: the comparison of ``both``, the
+    chapter's two runs."""
     number = view.reason.run if view is not None and view.reason is not None else None
     if number is None:
         number = effect.run_unsteady(both)
     if number is None:
-        number = to_repeat(both)
+        number = to_repeat(both, titles_of(walk.runs.shows))
     if number is None:
         number = disturbed_control(both)
     if number is None or walk.hunts:
@@ -366,10 +367,7 @@ def learnt_and_evidence(walk: ChapterWalk, learnt: Sequence[str], width: int) ->
     if view is not None:
         runs = [one for slot in (*SLOTS, TREATED) if (one := walk.runs.explain(slot)) is not None]
         if fanout.TOPIC in walk.chapter.evidence and (run := walk.runs.run_in("measure")) is not None:
-            # The table has the latencies of the comparison.
-            told = next((one for one in walk.runs.curves() if one.key == run.id), None)
-            clock = told.clock if told is not None else ""
-            evidence += [*fanout.fan_out(told.run if told is not None and told.run else run, width, clock), Text()]
+            evidence += [*fanout.fan_out(run, width), Text()]
         disturbed = disturbances.disturbed_in_full(walk.runs.seen(view.run))
         evidence += explanation(view, runs, width, disturbed, walk.chapter.evidence)
     hunted = last_noise(walk.progress.hunts, width) if walk.hunts else []

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import INTENDED, Run, of_transit
 from jitter_workshop.model.text import MESSAGE, SHORT, WORD, clean, many, shortened
 from jitter_workshop.presenter.runs import effect, effect_table, one_run
 from jitter_workshop.presenter.text.lines import Lines, table_lines, wrap
@@ -26,14 +26,15 @@ from jitter_workshop.stats.comparison import (
 from jitter_workshop.stats.effect import count_effects, effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
-from jitter_workshop.stats.omission import told_with_waits
 from jitter_workshop.stats.scale import ratio_text
 
 NARROWEST, WIDEST = 40, 80
 _MOST_COLUMNS = 3
 _NARROW = 60
 """The width in cells below which each of several runs has a table of its own."""
-_WITHOUT_WAITS = "The percentiles of this table are without the waits for messages that were not sent."
+_TWO_CLOCKS = (
+    "The result above tells latency, from when a message was due. This table tells transit, from when it was ready."
+)
 _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ too."
 
 
@@ -107,17 +108,16 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
             *table_lines(rows, width, right=(1, 2, 3), gap=1 if narrow else 2),
             *_legend(marks, {row.measure for row in found.rows}, width),
             *near(rows, width),
-            *_without_waits(metric, baseline, other, width),
+            *_clocks_told(metric, baseline, other, width),
             Text(),
         ]
     return lines + wrap(clean(found.text, MESSAGE), width)
 
 
-def _without_waits(metric: str, baseline: Run, other: Run, width: int) -> Lines:
-    """Return a sentence on what the percentiles of a table leave out, if the result above it has them with the waits;
-    else []."""
-    waits = metric == baseline.main_histogram and told_with_waits([KnownRun(baseline), KnownRun(other)])
-    return wrap(_WITHOUT_WAITS, width) if waits else []
+def _clocks_told(metric: str, baseline: Run, other: Run, width: int) -> Lines:
+    """Return the sentence on two clocks, if the table's histogram is not the one of the result above it; else []."""
+    due = all(run.latency_histogram == INTENDED for run in (baseline, other))
+    return wrap(_TWO_CLOCKS, width) if due and metric == baseline.main_histogram else []
 
 
 def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
@@ -200,7 +200,10 @@ def _marks(run: Run, metric: str) -> dict[str, str]:
     summary = run.histograms.get(metric)
     if summary is None:
         return {}
-    marks = sample_size.marks_of_run(run) if metric == run.main_histogram else sample_size.of_count(summary.count)
+    if metric == run.main_histogram:
+        marks = sample_size.marks_of_run(of_transit(run))
+    else:
+        marks = sample_size.marks_of_run(run) if metric == INTENDED else sample_size.of_count(summary.count)
     return {f"p{p}": mark for p, mark in marks.items() if summary.percentiles.get(p) is not None}
 
 

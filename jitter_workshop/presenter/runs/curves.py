@@ -11,7 +11,6 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
-from jitter_workshop.stats.omission import WITH_WAITS
 from jitter_workshop.stats.scale import nice_ns
 
 UNKNOWN = "–"
@@ -55,22 +54,21 @@ def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
 
 
 def _counts(curves: Sequence[RunCurve]) -> list[tuple[str, list[str]]]:
-    """Return the row with the number of values of each curve. If a curve with the waits has more values than messages
-    were sent, return two rows: the messages that were sent, and the values with the waits."""
+    """Return the row with the number of values of each curve. If a curve has more values than messages were sent,
+    return two rows: the messages that were sent, and the values, which also count those that a stopped sender lost."""
     drawn = [one.curve for one in curves]
     values = [f"{curve.count:,}" for curve in drawn]
     if all(curve.sent is None for curve in drawn):
         return [("count", values)]
     sent = [f"{curve.count if curve.sent is None else curve.sent:,}" for curve in drawn]
-    waits = [value if one.clock else "" for value, one in zip(values, curves, strict=True)]
-    return [("sent", sent), (WITH_WAITS.strip(), waits)]
+    return [("sent", sent), ("counted", values)]
 
 
 def shown_value_at(shown: RunCurve, percentile: str) -> int | None:
     """Return a curve's value at a percentile, in ns. The value comes from the table of the curve's run; without a run,
     from the curve's points. Return None if the curve has too few samples."""
     if shown.run is not None:
-        summary = shown.run.main_summary
+        summary = shown.run.latency
         if summary is not None:
             return summary.max if percentile == "100" else summary.percentiles.get(percentile)
     wanted = float(percentile)
@@ -154,7 +152,6 @@ def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
 # -- of other tools ---------------------------------------------------------------------------------------------------
 
 NOTHING = "No curve was imported. 'jitter-workshop sessions import FILE' adds another tool's curve."
-OTHER_QUANTITY = "The curves of 2015 show the transit, and your curves have the waits: one chart shows one quantity."
 HIDDEN = "The imported curves are hidden."
 MOST = 3
 """The most imported curves that are drawn: more could not be told apart from a chapter's own curves."""

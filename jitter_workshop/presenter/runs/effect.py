@@ -36,7 +36,7 @@ from jitter_workshop.presenter.runs.main_effect import (
     told_first,
     whole_curve_moved,
 )
-from jitter_workshop.presenter.runs.omission import warning as few_sent
+from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
 from jitter_workshop.presenter.runs.result_table import most_of_others, result_table
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
@@ -47,7 +47,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun
-from jitter_workshop.stats.omission import WITH_WAITS, sent_share
+from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 TWO_RUNS = "2 runs"
@@ -72,7 +72,7 @@ _NO_PERCENTILE = "No percentile"
 _LEFT_OUT: dict[Uncompared, str] = {
     "": "",
     "readings": f"{_NO_PERCENTILE} is compared: the two runs read the clock at different rates.",
-    "waits": "No latency is compared: it leaves out the waits for the stopped thread.",
+    "waits": "No latency is compared: transit leaves out the waits for the stopped thread.",
 }
 """The sentences on figures that two runs do not let one compare."""
 _NOT_THE_NOISE = "This task is not the noise."
@@ -169,13 +169,12 @@ def _of_change(
     # A reason names the task already.
     others = "" if reason is not None else " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if reason is not None else " ".join(disturbances_of_two(runs, 0.0))
-    with_waits = found.tail is not None and found.tail.name.endswith(WITH_WAITS)
-    few = few_sent(runs, valued=not with_waits, key="" if reason is not None else key) or Text()
+    few = few_sent(runs, _counts_told(found), key="" if reason is not None else key)
     left_out = _not_compared(found)
     caveats: list[Text | str] = [
         "" if reason is None else what_to_do(reason, key),
         "" if reason is not None else control_told(runs, key),
-        Text() if with_waits else few,
+        few,
         proof if isinstance(proof, str) and not unproven else "",
         "" if judged or reason is not None else left_out,
         "" if short else others,
@@ -185,10 +184,14 @@ def _of_change(
         *([_of_count(found.causes)] if found.shown or found.missed else []),
         short_stalls_told(runs),
         left_out if judged or reason is not None else "",
-        Text(few.plain, "text") if with_waits else "",
         others if short else "" if others else smaller,
     ]
     return Result(told, _wrapped(caveats, width), len(told), _wrapped(notes, width))
+
+
+def _counts_told(found: Effects) -> tuple[str, ...]:
+    """Return the title of the chapter's figure if it is told; () if there is none."""
+    return tuple(one.name for one in (found.shown, found.missed) if one is not None)
 
 
 def _notes(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
@@ -267,7 +270,7 @@ def _unchanged(
     reason = reason_of(relation, runs[0], runs[1], found.causes)
     # The result itself then asks for a run.
     asks = reason is not None or relation == "unsteady"
-    warned = few_sent(runs, valued=True, key="" if asks else key)
+    warned = few_sent(runs, _counts_told(found), key="" if asks else key)
     few = [warned] if warned and (reason is None or not reason.few) else []
     origin = origin_of(runs[0]) or origin_of(runs[1])
     line = Text.assemble(lead_of_origin(origin), _unjudged(found, runs, relation, key))
@@ -328,7 +331,7 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
         signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
         if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
             continue
-        longest = [one.run.main_summary.max if one.run.main_summary is not None else None for one in runs]
+        longest = [one.run.latency.max if one.run.latency is not None else None for one in runs]
         if any(most is not None and most < mean for most, mean in zip(longest, lengths, strict=True)):
             # The stalls delayed no value as long as themselves, so they do not explain the tail.
             return ""

@@ -22,12 +22,12 @@ _MANY = 100
 _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 
 
-def fan_out(run: Run, width: int, clock: str = "") -> Lines:
+def fan_out(run: Run, width: int) -> Lines:
     """Return a table for requests that ask one or many hosts for an answer. A row is a percentile of the run, and a
     column is a number of hosts. A cell is the share of requests with at least one answer as slow as the percentile, or
     slower. Sentences on the table follow. Latencies are shown only for the workload ``ring``. ``run``: the chapter's
-    first run. ``clock``: the words for its latencies (``model.walk.RunCurve``)."""
-    summary = run.main_summary
+    first run."""
+    summary = run.latency
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
     few = {name for name, mark in sample_size.marks_of_run(run).items() if mark == sample_size.FEW_STALLS}
     latencies = {name: value for name in _SHARES if (value := known.get(name)) is not None}
@@ -42,18 +42,17 @@ def fan_out(run: Run, width: int, clock: str = "") -> Lines:
     lines = [small_title(MANY_HOSTS), *table_lines(rows, width, right=range(1, 6))]
     for one in sample_size.explain_marks(sample_size.FEW_STALLS for name in latencies if name in few):
         lines += wrap(Text(one, "dim"), width)
-    for said in fanout_sentences(told, clock):
+    for said in fanout_sentences(told):
         lines += [Text(), *wrap(said, width)]
     return lines
 
 
-def fanout_sentences(latencies: dict[str, str], clock: str = "") -> tuple[str, ...]:
+def fanout_sentences(latencies: dict[str, str]) -> tuple[str, ...]:
     """Return sentences on the row of p99.9 in the table. ``latencies``: percentile → value in words, of the learner's
-    first run. ``clock``: the words for these latencies; "" for measured ones."""
+    first run."""
     p999 = latencies.get("99.9")
     met = two_digit_percent(share_met(_SHARES["99.9"], _MANY))
-    title = f"p99.9 {clock}".rstrip()
-    limit = f"a latency of {p999} or more, the first run's {title}" if p999 is not None else "p99.9 or more"
+    limit = f"a latency of {p999} or more, the first run's p99.9" if p999 is not None else "p99.9 or more"
     half = hosts_to_meet(_SHARES["99.9"], 0.5)
     return (
         f"One request asks {_MANY} hosts like this one and waits for all of them. Then {met} of such requests meet "

@@ -15,15 +15,22 @@ from jitter_workshop.presenter.runs.disturbances import busier_after, neither_is
 from jitter_workshop.presenter.runs.longest_stall import largest_of_longest
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED
-from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, P99_FROM_DUE_TIME, KnownRun, least_length_ns
-from jitter_workshop.stats.omission import WITH_WAITS, sent_share
+from jitter_workshop.stats.figures import (
+    DUE_TAIL,
+    FIGURES,
+    P99_FROM_DUE_TIME,
+    KnownRun,
+    least_length_ns,
+    transit_of,
+)
+from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.scale import times_told
 
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 """The colour role of a large figure, by the direction of its effect."""
 _APART = 1.2
 """The least factor by which the median must move against another figure to be told."""
-PERCENTILE = re.compile(rf"p[\d.]+(?:{WITH_WAITS})?")
+PERCENTILE = re.compile(r"p[\d.]+")
 """The name of a percentile's figure."""
 
 LatencyVerdict = Literal[
@@ -132,7 +139,7 @@ def whole_curve_moved(found: Effects, runs: Sequence[KnownRun]) -> bool:
         return False
     if first.name == tail.name or found.shown is None or any(seen.run.workload != "ring" for seen in runs):
         return False
-    medians = [FIGURES["50"].of(seen) for seen in runs]
+    medians = [transit_of(seen, "50") for seen in runs]
     counts = [seen.run.histograms.get(seen.run.main_histogram) for seen in runs]
     if None in medians or None in counts:
         return False
@@ -223,16 +230,15 @@ def large_figure(
     runs: Sequence[KnownRun] = (),
     *,
     from_due_time: bool = False,
-    with_waits: bool | None = None,
 ) -> tuple[str, str]:
     """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the figure that judges the run. A question mark follows if the run needs the waits and is told without.
+    value of the figure that judges the run. A question mark follows if it leaves out the waits for a stopped thread.
     For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
     due time, it is the factor between the two clocks of the first run. A factor of fewer than ten events is not shown.
     A factor of latency, or of the stalls that judge the runs, is not shown if chance, other tasks or such a run may
     explain it. The factor of a count is shown only if no latency is judged, or if the runs do not decide it.
     ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
-    due time. ``with_waits``: as in ``presenter.runs.one_run.judged_value``."""
+    due time."""
     if isinstance(found, Effects):
         loud = loudest(found, runs)
         if loud is None or loud.at_least or loud.factor < MOVED or loud.events is not None:
@@ -251,7 +257,7 @@ def large_figure(
         return (f"{times_told(loud.factor)}×", role) if large else ("", "")
     if found is None:
         return "", ""
-    judged = judged_value(found, asked, from_due_time=from_due_time, with_waits=with_waits)
+    judged = judged_value(found, asked, from_due_time=from_due_time)
     if judged is None:
         return "", ""
     told = judged.told.replace(A_SECOND, SHORT_A_SECOND)
@@ -273,7 +279,9 @@ def median_against(found: Effects, first: Effect) -> Effect | None:
 def two_clocks(runs: Sequence[KnownRun]) -> tuple[float, float] | None:
     """Return p99 of the first run by transit and from the due time, in ns, if transit leaves out most of the latency
     from the due time; else None."""
-    transit, due = (FIGURES[name].of(runs[0]) if runs else None for name in (DUE_TAIL, P99_FROM_DUE_TIME))
+    if not runs:
+        return None
+    transit, due = transit_of(runs[0], DUE_TAIL), FIGURES[P99_FROM_DUE_TIME].of(runs[0])
     if transit is None or due is None or due < MOVED * transit:
         return None
     return transit, due
@@ -292,10 +300,8 @@ def rests_on_few(effect: Effect) -> bool:
 
 def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host (``flow.measuring.known_reason.other_work``, ``presenter.runs.disturbances.busier_after``), few messages in a
-    run (``presenter.runs.omission``), and a cause that the change is not made to reduce."""
-    if any(sent_share(seen) is not None for seen in runs):
-        return True
+    host (``flow.measuring.known_reason.other_work``, ``presenter.runs.disturbances.busier_after``), and a
+    cause that the change is not made to reduce."""
     if len(runs) == 2 and other_work(runs[0], runs[1], found.causes) is not None:
         return True
     return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None

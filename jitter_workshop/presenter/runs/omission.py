@@ -2,73 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.evidence import MEASURED
+from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import WORD, capital, clean
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.diagnosis_words import label
-from jitter_workshop.stats.figures import FIGURES, INTENDED, KnownRun
-from jitter_workshop.stats.omission import sent_share, sent_told, with_waits
+from jitter_workshop.stats.figures import FIGURES, KnownRun, figure_with_id
+from jitter_workshop.stats.omission import BY_MESSAGE, leaves_out_waits, sent_share, sent_told
 from jitter_workshop.stats.scale import nice_ns
 
 _STOP = "stall"
 """The noise that stops the producer and the accumulator once."""
+_TAIL = "99.9"
 _MOSTLY = 0.5
 """The least share of the stalled time with which a cause is named as the one that stopped a thread."""
 
 
-def few_sent(runs: Sequence[KnownRun], width: int, key: str = "") -> Lines:
-    """Return the warning of :func:`warning` as lines; [] if there is nothing to warn of. ``key``: the key that makes a
-    run again; "" for none."""
-    told = warning(runs, key=key)
-    return wrap(told, width) if told else []
+def few_sent(runs: Sequence[KnownRun], titles: Collection[str] = (), *, key: str = "") -> Text:
+    """Return a warning if some of ``runs``, one run or two, sent few of the planned messages, and a figure that is told
+    of them is wrong for this reason. It is a latency that leaves out the waits (``stats.omission.leaves_out_waits``),
+    or a count that grows with the messages. Otherwise return an empty text: latency has these waits.
+
+    ``titles``: the titles of the counts that are told. ``key``: the key that makes the run of :func:`to_repeat` again;
+    "" for none.
+    """
+    wrong = _wrong(runs, titles)
+    if not wrong:
+        return Text()
+    told = _few_told(runs).append(f" {wrong}", "text")
+    if key and (again := to_repeat(runs, titles)) is not None:
+        run = f" the {RUN_NAMES[again]} run" if len(runs) > 1 else ""
+        told.append(f" Measure{run} again ({key}).", "text")
+    return told
 
 
-def warning(runs: Sequence[KnownRun], name: str = "99.9", *, valued: bool = True, key: str = "") -> Text:
-    """Return a warning if some of ``runs``, one run or two, sent few of the planned messages. Return an empty text if
-    all runs sent enough. The warning names the cause that stopped a thread, if the trace shows one. The warning also
-    has a latency with the waits, from the due time if the messages had a schedule. ``name``: the id of this latency's
-    figure. ``valued``: False if another sentence tells this latency. ``key``: the key that makes the run of
-    :func:`to_repeat` again; "" for none.
+def blind_transit(run: Run, width: int) -> Lines:
+    """Return a warning for a command that shows the transit of a run, if transit leaves out most waits; else []."""
+    seen = KnownRun(run)
+    if sent_share(seen) is None:
+        return []
+    name = FIGURES[_TAIL].title
+    due = FIGURES[_TAIL].of(seen) if INTENDED in run.histograms else None
+    told = f"; from when they were due, {name} is {nice_ns(due)}" if due is not None else ""
+    return wrap(_few_told([seen]).append(f" Transit leaves out their waits{told}.", "bold text"), width)
 
-    The warning is calm if the own load of each run with few messages took the CPU: it does so on purpose. It is red
+
+def titles_of(shows: Shows | None) -> tuple[str, ...]:
+    """Return the title of a chapter's figure, for :func:`few_sent`; () if there is none."""
+    return () if shows is None else (figure_with_id(shows.figure).title,)
+
+
+def _wrong(runs: Sequence[KnownRun], titles: Collection[str]) -> str:
+    """Return the sentence on the figures that few messages make wrong; "" if there are none."""
+    if all(sent_share(seen) is None for seen in runs):
+        return ""
+    if any(map(leaves_out_waits, runs)):
+        return "The latencies leave out their waits."
+    counts = [FIGURES[name].title for name in sorted(BY_MESSAGE) if FIGURES[name].title in titles]
+    return f"So too few {counts[0]} were counted." if counts else ""
+
+
+def _few_told(runs: Sequence[KnownRun]) -> Text:
+    """Return the sentence on few messages, of runs of which at least one sent few. It names the cause that stopped a
+    thread, if the trace shows one.
+
+    The sentence is calm if the own load of each run with few messages took the CPU: it does so on purpose. It is red
     if nothing of this tool explains why a thread was stopped.
     """
     shares = [sent_share(seen) for seen in runs]
     few = [(seen, share) for seen, share in zip(runs, shares, strict=True) if share is not None]
-    if not few:
-        return Text()
     which = ""
     if len(runs) > 1:
         one = "the first run" if shares[0] is not None else "the second run"
         which = f" in {'both runs' if len(few) > 1 else one}"
     sent = f"{sent_told(*(share for _, share in few))} of the planned messages were sent{which}"
-    expected = all(_by_own_load(seen) for seen, _ in few)
-    if expected:
+    if all(_by_own_load(seen) for seen, _ in few):
         loads = dict.fromkeys(clean(seen.run.noise, WORD) for seen, _ in few)
-        found = f"The noise ({', '.join(loads)}) took the CPU for so long that {sent}."
-    else:
-        causes = {_stopped_by(seen) for seen, _ in few}
-        by = f", mostly by {next(iter(causes))}" if len(causes) == 1 and None not in causes else ""
-        found = f"{capital(sent)}: a thread was stopped for long{by}."
-    loud, of_value = ("text", "text") if expected else ("bold bad", "bold text")
-    told = Text(found, loud)
-    waits = [nice_ns(value) for seen, _ in few if (value := with_waits(FIGURES[name]).of(seen)) is not None]
-    if not waits:
-        told.append(" The latencies leave out their waits.", loud)
-    elif valued:
-        on_schedule = all(seen.run.pacing == "schedule" for seen, _ in few)
-        title = FIGURES[name].title
-        lead = f"From the due time, {title} is" if on_schedule else f"With the waits, {title} is about"
-        told.append(f" {lead} {' and '.join(waits)}.", of_value)
-    if key and (again := to_repeat(runs)) is not None:
-        run = f" the {RUN_NAMES[again]} run" if len(runs) > 1 else ""
-        told.append(f" Measure{run} again ({key}).", "text")
-    return told
+        return Text(f"The noise ({', '.join(loads)}) took the CPU for so long that {sent}.", "text")
+    causes = {_stopped_by(seen) for seen, _ in few}
+    by = f", mostly by {next(iter(causes))}" if len(causes) == 1 and None not in causes else ""
+    return Text(f"{capital(sent)}: a thread was stopped for long{by}.", "bold bad")
 
 
 def correction_told(seen: KnownRun) -> str:
@@ -83,9 +102,12 @@ def correction_told(seen: KnownRun) -> str:
     return "No message was on the way at the stop, so the corrected curve stays near transit."
 
 
-def to_repeat(runs: Sequence[KnownRun]) -> int | None:
-    """Return the index of the run that should be made again, because it sent few of its planned messages and its own
-    load does not explain that. Of two such runs, return the one that sent fewer. Return None if there is none."""
+def to_repeat(runs: Sequence[KnownRun], titles: Collection[str]) -> int | None:
+    """Return the index of the run that should be made again, because few messages make a figure wrong that is told of
+    it, and its own load does not explain that. Of two such runs, return the one that sent fewer. Return None if there
+    is none. ``titles``: as in :func:`few_sent`."""
+    if not _wrong(runs, titles):
+        return None
     shares = {at: share for at, seen in enumerate(runs) if (share := sent_share(seen)) is not None}
     found = {at: share for at, share in shares.items() if not _by_own_load(runs[at])}
     return min(found, key=lambda at: found[at], default=None)

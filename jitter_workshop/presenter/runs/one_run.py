@@ -11,8 +11,7 @@ from jitter_workshop.model.run import Progress
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.presenter.runs.control_run import disturbed_told
 from jitter_workshop.presenter.runs.disturbances import disturbance_clause, own_threads_clause
-from jitter_workshop.presenter.runs.omission import correction_told
-from jitter_workshop.presenter.runs.omission import warning as few_sent
+from jitter_workshop.presenter.runs.omission import correction_told, few_sent, titles_of
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
@@ -28,16 +27,7 @@ from jitter_workshop.stats.figures import (
     least_length_ns,
     titled,
 )
-from jitter_workshop.stats.omission import (
-    WITH_WAITS,
-    WITHOUT_WAITS,
-    curve_so_far,
-    has_waits,
-    needs_waits,
-    told_with_waits,
-    view_with_waits,
-)
-from jitter_workshop.stats.omission import with_waits as figure_with_waits
+from jitter_workshop.stats.omission import leaves_out_waits
 from jitter_workshop.stats.sample_size import FEW_BESIDE, FEW_STALLS, marks_of_run, of_count
 from jitter_workshop.stats.scale import nice_ns
 
@@ -61,27 +51,26 @@ def result_of_one_run(
     asked: str | None = None,
     key: str = "",
     *,
-    with_waits: bool | None = None,
     asks_causes: bool = False,
 ) -> Lines:
     """Return the result of one run. The result has the value of the figure by which the run is judged, which alone is
     emphasised, and the chapter's figure. If that figure is a rate of stalls, the longest stall follows. It also has the
     time that the run's own threads took from each other, if this is its largest cause, and the other tasks that
-    disturbed the run. For a recorded run, it says that the run is recorded. A run that sent few of its
-    planned messages has a warning (``presenter.runs.omission``), which comes first if the percentile lacks the waits.
-    ``asked``: the percentile by which the chapter judges; it replaces the usual one. A chapter that judges by the due
-    time (``stats.figures.by_due_time``) has no value of transit here; its run without a noise has the warning of
+    disturbed the run. For a recorded run, it says that the run is recorded. The warning of
+    ``presenter.runs.omission`` comes first if the latency leaves out the waits for a stopped thread.
+    ``asked``: the percentile by which the chapter judges; it replaces the usual one. In a chapter that sets two clocks
+    side by side (``stats.figures.by_due_time``), the run without a noise has the warning of
     ``presenter.runs.control_run``. ``key``: the key that makes the run again, for
-    the warning; "" for none. ``with_waits``: as in :func:`judged_value`. ``asks_causes``: True if the learner is still
-    to name the largest cause: it is then left out.
+    the warning; "" for none. ``asks_causes``: True if the learner is still to name the largest cause: it is then left
+    out.
     """
     due, origin = by_due_time(shows), origin_of(seen)
-    judged = judged_value(seen, asked, from_due_time=due, with_waits=with_waits)
-    warning = few_sent((seen,), valued=False, key=key)
+    judged = judged_value(seen, asked, from_due_time=due)
+    warning = few_sent((seen,), titles_of(shows), key=key)
     tail, known = (judged.figure, judged.known) if judged is not None else (None, due)
     line = Text()
     if judged is not None:
-        few = f" ({FEWER_THAN_TEN if judged.of_stalls else FEW_BESIDE})" if judged.few else ""
+        few = f" ({FEWER_THAN_TEN})" if judged.few and judged.of_stalls else ""
         style = "bold accent" if known or not warning else "text"
         link = ":" if judged.of_stalls else " is"
         name = judged.figure.title if origin else judged.figure.headline
@@ -96,6 +85,8 @@ def result_of_one_run(
     if others := disturbance_clause(seen):
         much = disturbance_clause(seen, MUCH_WORK)
         line.append(" · " if line else "", "dim").append(others, "bad" if much else "text")
+    if judged is not None and judged.few and not judged.of_stalls:
+        line.append(f" · {FEW_BESIDE}", "dim")
     for told in filter(None, (correction_told(seen), disturbed_told(seen, key=key)) if due else ()):
         line.append(f". {told}" if line else told, "text")
     if warning:
@@ -119,9 +110,9 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
 @dataclasses.dataclass(frozen=True)
 class JudgedValue:
     """Hold the value by which one run is judged. ``figure``: its figure. ``told``: the value with its unit; it begins
-    with a mark if few stalls lie beyond it. ``known``: False if the run needs the waits and is told without them: the
-    value is too small. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of stalls
-    if the run has none."""
+    with a mark if few stalls lie beyond it. ``known``: False if the value is too small, because it leaves out the waits
+    for a stopped thread. ``few``: True if the value rests on fewer than ten stalls. ``seen``: False for a rate of
+    stalls if the run has none."""
 
     figure: Figure
     told: str
@@ -135,12 +126,9 @@ class JudgedValue:
         return self.figure.unit == "a second"
 
 
-def judged_value(
-    seen: KnownRun, asked: str | None, *, from_due_time: bool, with_waits: bool | None = None
-) -> JudgedValue | None:
-    """Return the value by which a run is judged; None if the run has no such value. ``with_waits``: True if its
-    latencies are told with the waits, as those of its chapter (``flow.chapters.runs``); None for a run that is told
-    alone, so that it has the waits if it needs them. ``asked``, ``from_due_time``: as in :func:`_tail`."""
+def judged_value(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> JudgedValue | None:
+    """Return the value by which a run is judged; None if the run has no such value. ``asked``, ``from_due_time``: as in
+    :func:`_tail`."""
     tail = _tail(seen, asked, from_due_time=from_due_time)
     if tail is None:
         return None
@@ -148,15 +136,7 @@ def judged_value(
         rate = tail.of(seen) or 0.0
         return JudgedValue(tail, tail.with_unit(rate), few=rate * seen.run.rated_s < LEAST_EVENTS, seen=rate > 0)
     told = _marked(tail, seen)
-    few = told.startswith(FEW_STALLS)
-    if tail.id not in WITHOUT_WAITS:
-        return JudgedValue(tail, told, few=few)
-    waits = figure_with_waits(tail)
-    told_with = told_with_waits([seen]) if with_waits is None else with_waits
-    if not told_with or (value := waits.of(seen)) is None:
-        return JudgedValue(tail, told, known=not needs_waits(seen), few=few)
-    few = marks_of_run(view_with_waits(seen.run)).get(tail.id) == FEW_STALLS
-    return JudgedValue(waits, f"{FEW_STALLS if few else ''}{waits.with_unit(value)}", few=few)
+    return JudgedValue(tail, told, known=not leaves_out_waits(seen), few=told.startswith(FEW_STALLS))
 
 
 def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure | None:
@@ -171,18 +151,17 @@ def _tail(seen: KnownRun, asked: str | None, *, from_due_time: bool) -> Figure |
 
 
 def headline_so_far(
-    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False, with_waits: bool = False
+    now: Progress | None, workload: str, asked: str | None, *, from_due_time: bool = False
 ) -> tuple[str, str]:
     """Return the value so far of the figure that judges the run, and its colour role. The role is ``dim`` until
     the value is firm. Return ("", "") if there is no value. Also return ("", "") on an emulated machine, because its
-    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``, ``with_waits``: as in
-    :func:`value_so_far`.
+    times mean nothing. ``now``: None before the first block has ended. ``from_due_time``: as in :func:`_judging`.
     """
     emulated = now is not None and now.curve.origin == EMULATED
     if (rate := rate_so_far(now, workload, asked)) is not None:
         return ("", "") if emulated else (rate.short, "accent" if rate.firm else "dim")
     tail, _ = _judging(workload, asked, from_due_time=from_due_time)
-    value = None if emulated else value_so_far(now, tail, from_due_time=from_due_time, with_waits=with_waits)
+    value = None if emulated else value_so_far(now, tail)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
 
 
@@ -218,11 +197,10 @@ def _judging(workload: str, asked: str | None, *, from_due_time: bool) -> tuple[
     return (DUE_TAIL, FIGURES[P99_FROM_DUE_TIME].title) if from_due_time else (tail, f"p{tail}")
 
 
-def value_so_far(now: Progress | None, tail: str, *, from_due_time: bool, with_waits: bool = False) -> float | None:
-    """Return the value so far, in ns, of a percentile of an unfinished run; None if it is not known yet. ``now``: None
-    before the first block has ended. ``from_due_time``: True for latency from the due time. False for transit, with the
-    waits if the run needs them so far. ``with_waits``: True if the other runs of its chapter have the waits."""
-    curve = None if now is None else now.due if from_due_time else curve_so_far(now, wanted=with_waits)
+def value_so_far(now: Progress | None, tail: str) -> float | None:
+    """Return the value so far, in ns, of a percentile of an unfinished run's latencies; None if it is not known yet.
+    ``now``: None before the first block has ended."""
+    curve = None if now is None else now.latency
     return curve_value_at(curve, float(tail)) if curve is not None and tail[0].isdigit() else None
 
 
@@ -242,12 +220,11 @@ def unfinished_line(
     *,
     waits: bool = False,
     from_due_time: bool = False,
-    with_waits: bool = False,
 ) -> Lines:
     """Return a line on an unfinished run: the value so far of the figure that judges the run. The line also tells
     if this value is firm, and how many blocks have ended. ``now``: None before the first block has ended. ``waits``:
-    True if the run has not begun because it waits for other users of the host. ``from_due_time``, ``with_waits``: as
-    in :func:`value_so_far`.
+    True if the run has not begun because it waits for other users of the host. ``from_due_time``: as in
+    :func:`_judging`.
     """
     tail, name = _judging(workload, asked, from_due_time=from_due_time)
     if least_length_ns(judge := judged_by(workload, asked)) is not None:
@@ -259,8 +236,7 @@ def unfinished_line(
         told, firm = rate.told, rate.firm
     else:
         _, name = _judging(workload, asked, from_due_time=from_due_time)
-        name += WITH_WAITS if not from_due_time and has_waits(now, wanted=with_waits) else ""
-        value = value_so_far(now, tail, from_due_time=from_due_time, with_waits=with_waits)
+        value = value_so_far(now, tail)
         told, firm = nice_ns(value), _firm(now, tail)
     lead = lead_of_origin(clean(now.curve.origin, WORD))
     line = Text.assemble(lead, (f"{name} so far: {told}", "bold accent" if firm else "text"))

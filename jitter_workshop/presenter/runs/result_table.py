@@ -27,7 +27,7 @@ from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import ALIKE, MOVED
-from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, KnownRun
+from jitter_workshop.stats.figures import DUE_TAIL, KnownRun, transit_of
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 OWN_NOISE = "own noise"
@@ -85,7 +85,7 @@ def _of_latency(
     first, lead, tail = told_first(found), found.lead, found.tail
     due = first or found.nearest
     if due is not None and by_the_due_time(due):
-        before, after = (FIGURES[DUE_TAIL].of(seen) for seen in runs)
+        before, after = (transit_of(seen, DUE_TAIL) for seen in runs)
         values = [_UNKNOWN if value is None else nice_ns(value) for value in (before, after)]
         transit = [ResultRow(f"p{DUE_TAIL} by transit", values[0], values[1])] if two_clocks(runs) else []
         return [*transit, _row(due, which, _style(due, judged), limit=True)]

@@ -13,6 +13,7 @@ from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
     HANDOFF,
     HUNTED,
+    INTENDED,
     PERCENTILES,
     UNSTEADY,
     Block,
@@ -20,6 +21,7 @@ from jitter_workshop.model.run import (
     Progress,
     Run,
     ThreadRecord,
+    of_transit,
 )
 from jitter_workshop.model.spec import KINDS, PRESETS
 from jitter_workshop.model.text import (
@@ -35,7 +37,7 @@ from jitter_workshop.model.text import (
     cleaned_sentence,
     many,
 )
-from jitter_workshop.presenter.runs.omission import few_sent
+from jitter_workshop.presenter.runs.omission import blind_transit
 from jitter_workshop.presenter.text.lines import (
     Lines,
     grouped_number,
@@ -49,7 +51,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import STOLEN, amount, measure_name, rate_in_words
 from jitter_workshop.stats.effect import judged_by, tail_of
-from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ON_BATTERY = (
@@ -77,12 +79,10 @@ _HALF = 50.0
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
+_CLOCKS = "intended: latency, from when a message was due. transit: from when it was ready."
 _WIDEST = 60
 _WITH_LEAD = 60
 """The least width at which the word "block" is shown before the newest block's figures."""
-_BY_TRANSIT = ", transit"
-"""The clock of the newest block's figures, which is told if the run has curves by two clocks."""
-
 
 TRACED_MEANWHILE = "the kernel is traced; this costs both runs a little time"
 _AS_FIRST = "as in the first run"
@@ -114,9 +114,9 @@ def judging_figure(
 ) -> str:
     """Say by which figure a run is judged, and why. ``tail``: the percentile by which the chapter judges, else the
     workload's usual one (``stats.effect.tail_of``). ``each_ns``: the time from one message to the next, 0 for the
-    usual time. ``per_second``: the number of messages that the run really makes in a second; None if it is not known.
-    This number is smaller than the pace while a thread waits for its CPU. ``from_due_time``: True if the percentile is
-    of latency from the due time, not of transit."""
+    usual time. ``per_second``: the number of samples that the run really makes in a second; None if it is not known.
+    This number is smaller than the pace while a thread waits for its CPU. Latencies of the ring also count the messages
+    that were not sent, so there the pace decides. ``from_due_time``: True if the chapter names this clock."""
     kind = KINDS[workload]
     if float(tail) <= _HALF:
         return f"p{tail}: half of all {kind.counted} take longer"
@@ -127,7 +127,8 @@ def judging_figure(
         return f"{one.title} {one.unit}: {_WHY_STALLS}"
     each_ns = each_ns or kind.interval_ns
     # The pace of an earlier run says no more than two digits.
-    beyond = float(f"{(100 - float(tail)) / 100 * (per_second or 1e9 / each_ns):.2g}")
+    pace = 1e9 / each_ns if workload == "ring" else per_second or 1e9 / each_ns
+    beyond = float(f"{(100 - float(tail)) / 100 * pace:.2g}")
     late = f"; a single stall of 1 ms delays {round(1e6 / each_ns)}" if workload == "ring" else ""
     what = FIGURES[P99_FROM_DUE_TIME].title if from_due_time else f"p{tail}"
     if beyond == 1:
@@ -153,7 +154,7 @@ def about_to_measure(
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
     if a hidden noise is made, which the learner has to find. ``asked``: the percentile by which the chapter judges,
     None for the workload's usual figure. ``per_second``: the expected number of messages a second; None if it is not
-    known. ``from_due_time``: True if the chapter judges by latency from the due time, not by transit. ``placed``:
+    known. ``from_due_time``: as in :func:`judging_figure`. ``placed``:
     (thread, CPU) for each thread that the run binds; () if it is not known, or if the scheduler places the threads.
     ``repeats``: True if the page of the chapter's first run told already how such runs are traced and judged.
     ``settings``: the settings of earlier chapters that are still applied; "" for none.
@@ -223,17 +224,19 @@ def run_progress_lines(now: Progress | None, waiting: str, stopping: bool, width
 
 def _block_told(now: Progress, width: int, *, with_percentiles: bool = True) -> str:
     """Return the newest block in one line. If the line is too short for all figures, leave out p99 first, then p50,
-    then p99.9. ``with_percentiles``: False to leave out all three.
+    then p99.9. ``with_percentiles``: False to leave out all three. Blocks of the ring have only transit, so beside a
+    latency that counts from when a message was due, the stalls stand alone.
     """
     block, over = now.block, f"over {nice_ns(now.threshold_ns)}"
+    with_percentiles = with_percentiles and now.due is None
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999} if with_percentiles else {}
-    times["worst"] = block.max
+    times |= {"worst": block.max} if now.due is None else {}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{many(block.stalls, 'stall')} {over}"
     mark = f"{clean(now.curve.origin, WORD)} " if now.curve.origin else ""
-    lead = f"{mark}block{_BY_TRANSIT if now.due is not None else ''}: " if width >= _WITH_LEAD else mark
+    lead = f"{mark}block: " if width >= _WITH_LEAD else mark
     for name in ("p99", "p50", "p99.9") if with_percentiles else ():
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
             del parts[name]
@@ -370,7 +373,7 @@ def run_result_lines(run: Run, width: int) -> Lines:
     latencies, stalls and gaps, threads, and other facts such as the clock."""
     width = min(width, WIDEST)
     head = [Text(f"{clean(run.label, LABEL) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
-    head += few_sent((KnownRun(run),), width)
+    head += blind_transit(run, width)
     parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
     return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
 
@@ -423,7 +426,11 @@ def _latencies(run: Run, width: int) -> list[Lines]:
     """Return the tables of a run's histograms, and a legend. A table has at most four histograms. Times from send to
     receive come first, then times between messages."""
     marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
-    marks |= {run.main_histogram: sample_size.marks_of_run(run)} if run.main_histogram in marks else {}
+    marks |= {
+        one.latency_histogram: sample_size.marks_of_run(one)
+        for one in (run, of_transit(run))
+        if one.latency_histogram in marks
+    }
     for name, summary in run.histograms.items():
         marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
     legend = sample_size.explain_marks(mark for some in marks.values() for mark in some.values())
@@ -437,7 +444,8 @@ def _latencies(run: Run, width: int) -> list[Lines]:
             rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True) if label or any(cells)]
             rows = rows if rows[-1][1:] != [_NONE_BEYOND] * len(group) else rows[:-1]
             tables.append(table_lines(rows, width, right=range(1, 5), gap=4))
-    return [*tables, [Text(line) for line in legend]]
+    clocks = wrap(_CLOCKS, width) if {INTENDED, run.main_histogram} <= run.histograms.keys() else []
+    return [*tables, [*(Text(line) for line in legend), *clocks]]
 
 
 def _called(run: Run, name: str) -> str:

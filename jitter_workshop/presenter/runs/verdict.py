@@ -29,7 +29,6 @@ from jitter_workshop.presenter.runs.result_table import OWN_NOISE
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import DUE_TAIL, KnownRun
-from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs: "}
@@ -125,14 +124,12 @@ def _but(found: Effects) -> str:
 
 def why_perhaps(effect: Effect, found: Effects, runs: Sequence[KnownRun]) -> str:
     """Return the one reason for which an effect may not come from the change; "" for none. The first that holds is
-    told: chance, few stalls, few messages, another cause, other work on the host."""
+    told: chance, few stalls, another cause, other work on the host."""
     if (doubt := short_doubt(effect)) and not (effect.factor < MOVED):
         return doubt
     if few := few_before_or_after(effect, runs):
         number, run = few
         return f"only {many(number, 'stall')} {OF_A_CHANGE[run]}"
-    if any(sent_share(seen) is not None for seen in runs):
-        return "few messages were sent"
     if (cause := of_another_cause(found)) is not None:
         label = cause.label.partition(" (")[0]
         return f"most with {label}" if not cause.named else f"most from {OWN_NOISE if cause.own_load else label}"

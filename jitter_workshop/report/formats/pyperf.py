@@ -26,7 +26,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, of_transit
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import LABEL, REASON, clean
 from jitter_workshop.report.formats.common import Files, as_shown, name_beside, plain_name
@@ -174,7 +174,7 @@ def _measured(run: Run, measure: str) -> float:
     """Return a measure of one run in seconds; 0 if the run does not have it. Time in stalls: in seconds per second."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
-    return (run.percentile(measure.removeprefix("p")) or 0) / 1e9
+    return (of_transit(run).percentile(measure.removeprefix("p")) or 0) / 1e9
 
 
 def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:

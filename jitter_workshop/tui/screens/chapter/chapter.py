@@ -190,10 +190,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.walk.runs.repeats
 
     @property
-    def no_scale(self) -> str:
-        return curves.OTHER_QUANTITY if self.now.page.with_waits and not self.walk.runs.by_several_clocks else ""
-
-    @property
     def nothing_applied(self) -> str:
         return "other settings changed" if self.now.strayed else super().nothing_applied
 

@@ -14,9 +14,9 @@ from jitter_workshop.flow.measuring.curves import (
     ORIGIN,
     PUBLISHED_WORKLOAD,
     ROLES_OF_SLOTS,
-    TRANSIT,
     label_with_quantity,
-    published_beside,
+    published_curves,
+    told_apart_by_clock,
     with_role,
 )
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -28,8 +28,7 @@ from jitter_workshop.presenter.runs.curves import newest_imported
 from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.stats.effect import tail_of
-from jitter_workshop.stats.figures import FROM_DUE_TIME
-from jitter_workshop.stats.omission import WITH_WAITS, curve_so_far, has_waits
+from jitter_workshop.stats.figures import FROM_DUE_TIME, TRANSIT
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -151,13 +150,6 @@ class ChapterPage:
         """Return the percentile by which the chapter judges its runs; None for the workload's usual figure."""
         return self.walk.chapter.judged_percentile
 
-    @property
-    def with_waits(self) -> bool:
-        """Return True if the latencies of the chapter's runs are told with the waits, because one of its runs needs
-        them, or the run that is being made does so far."""
-        now = self.run.progress if self.run is not None else None
-        return self.walk.runs.with_waits or (now is not None and has_waits(now))
-
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
@@ -172,18 +164,20 @@ class ChapterPage:
         ``imports``: add the imported curves, if the learner has asked for them. ``last``: before this chapter's first
         run, add the learner's last run of the same workload.
         """
-        # Messages in transit can be compared with the published curves; one of these gives the scale.
+        # One of the published curves of messages gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
         # If one run has several curves already, a curve of another machine would only be in the way.
         several = self.walk.runs.by_several_clocks
-        of_transit = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
+        of_messages = all(self.walk.measuring.workload(slot) == "ring" for slot in slots) and not several
         imported = newest_imported(self.imported) if self.with_imports and imports else ()
-        own, live = self.walk.runs.curves(with_waits=self.with_waits), self._live()
+        own, live = self.walk.runs.curves(), self._live()
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
         measured = [*([earlier] if earlier is not None else []), *own, *live]
-        published = published_beside(measured)[:1] if self.screen.shows_published and of_transit else ()
-        return [*published, *imported, *measured]
+        published = published_curves()[:1] if self.screen.shows_published and of_messages else ()
+        shown = [*published, *imported, *measured]
+        # The chapter with several clocks names each of them.
+        return shown if several else list(told_apart_by_clock(shown))
 
     def _live(self) -> list[RunCurve]:
         """Return the curves of the run that is being made, named as they will be after its end; [] before the first
@@ -193,13 +187,10 @@ class ChapterPage:
             return []
         label, role = self.run.request.label or "this run", ROLES_OF_SLOTS.get(self.run.slot or "")
         if not self.walk.runs.by_several_clocks:
-            drawn, clock = curve_so_far(now, wanted=self.with_waits), ""
-            if has_waits(now, wanted=self.with_waits):
-                clock = WITH_WAITS.strip()
-                label = f"{label}, {clock}"
+            drawn = now.latency
             sent = now.curve.count if now.curve.count < drawn.count else None
             live = dataclasses.replace(drawn, label=label, sent=sent)
-            return [with_role(RunCurve("live", label, live, None, clock), role)]
+            return [with_role(RunCurve("live", label, live, None, from_due=now.due is not None), role)]
         transit = label_with_quantity(with_role(RunCurve("live", label, now.curve, None), role), TRANSIT)
         if now.due is None:
             return [transit]

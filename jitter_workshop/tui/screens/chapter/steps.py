@@ -58,7 +58,7 @@ from jitter_workshop.presenter.runs import (
 from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.runs.effect import Result
-from jitter_workshop.presenter.runs.omission import correction_told, to_repeat
+from jitter_workshop.presenter.runs.omission import correction_told, titles_of, to_repeat
 from jitter_workshop.presenter.runs.run import about_to_measure, judging_figure
 from jitter_workshop.presenter.runs.unchanged import named_unchanged
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
@@ -77,7 +77,6 @@ from jitter_workshop.stats.effect import (
     tail_of,
 )
 from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
-from jitter_workshop.stats.omission import WAITS_EXPLAINED
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
@@ -917,15 +916,14 @@ class Measure(Step):
                     width,
                     waits=waits,
                     from_due_time=due,
-                    with_waits=self.page.with_waits,
                 )
             )
         if seen is None:
             return Result([])
         key = "m" if self._to_repeat else ""
-        shows, waits = self.walk.runs.shows, self.page.with_waits
+        shows = self.walk.runs.shows
         asks = self.walk.diagnosis.still_asks(self.name)
-        told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, with_waits=waits, asks_causes=asks)
+        told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, asks_causes=asks)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
     def drawing(self) -> Drawing:
@@ -937,12 +935,12 @@ class Measure(Step):
         return Drawing(self._kept_mark, bright=found[-1] if found else NEWEST)
 
     def headline(self) -> tuple[str, str]:
-        running, due, waits = self.page.run, self.walk.runs.from_due_time, self.page.with_waits
+        running, due = self.page.run, self.walk.runs.from_due_time
         if running is None:
             seen = self.walk.runs.known(self.name)
-            return main_effect.large_figure(seen, self.page.asked, from_due_time=due, with_waits=waits)
+            return main_effect.large_figure(seen, self.page.asked, from_due_time=due)
         now, workload = running.progress, running.request.workload
-        return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due, with_waits=waits)
+        return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due)
 
     @property
     def kept(self) -> KeptSettings | None:
@@ -962,12 +960,7 @@ class Measure(Step):
         if self.walk.runs.run_in(self.name) is None:
             return [*filter(None, (kept,))]
         offer = self.walk.noise.offer()
-        return [*filter(None, (kept,)), *self._words_explained, *([f"{offer} Press w."] if offer else [])]
-
-    @property
-    def _words_explained(self) -> list[str]:
-        """Return a sentence on words of the result that no page before has explained; [] if there are none."""
-        return [WAITS_EXPLAINED] if self.walk.runs.explains_waits(self.name) else []
+        return [*filter(None, (kept,)), *([f"{offer} Press w."] if offer else [])]
 
     @property
     def to_read_first(self) -> Sequence[str]:
@@ -1011,12 +1004,12 @@ class Measure(Step):
 
     @property
     def _to_repeat(self) -> bool:
-        """Return True if the step's run should be made again, and can be. It sent few of its messages without a known
-        load, or was disturbed although it has no noise, in a chapter that judges by the due time."""
+        """Return True if the step's run should be made again, and can be. It sent few of the messages that are counted,
+        without a known load. Or it was disturbed although it has no noise, in a chapter that judges by the due time."""
         seen, runs = self.walk.runs.known(self.name), self.walk.runs
         if seen is None or not self.walk.measuring.can_repeat(self.name):
             return False
-        return to_repeat((seen,)) is not None or (runs.from_due_time and is_disturbed(seen))
+        return to_repeat((seen,), titles_of(runs.shows)) is not None or (runs.from_due_time and is_disturbed(seen))
 
     def key_again(self) -> Work:
         return "measure" if self.walk.measuring.measures(self.name) else super().key_again()
@@ -1030,8 +1023,7 @@ class Again(Measure):
     in_hunt = HuntRole(hides=True)
 
     def said(self) -> list[str]:
-        made = self.walk.runs.run_in(self.name) is not None
-        return [*filter(None, (self._proven,)), *(self._words_explained if made else [])]
+        return [self._proven] if self._proven else []
 
     def keys(self) -> StepKeys:
         keys = super().keys()
@@ -1480,7 +1472,7 @@ class Compare(Step):
         if both is None or both[0].emulated:
             return ""
         run = both[0].run
-        made, tail = run.main_summary, tail_of(run.workload, self.page.asked)
+        made, tail = run.latency, tail_of(run.workload, self.page.asked)
         rate = made.count / run.duration_s if made is not None and run.duration_s > 0 else None
         due = self.walk.runs.from_due_time
         return f"Runs are judged by {judging_figure(run.workload, tail, run.interval_ns, rate, from_due_time=due)}."
@@ -1488,8 +1480,8 @@ class Compare(Step):
     @property
     def _distance(self) -> Effect | None:
         """Return the difference between the two runs in the figure by which they are judged, which the chart marks.
-        Return None if a run is missing. Also return None in a chapter that judges by the due time: both runs have only
-        a curve of transit. If a run sent few of its planned messages, the difference is the one with the waits.
+        Return None if a run is missing. Also return None in a chapter that judges by the due time, which draws
+        several clocks.
         """
         both = self._pair
         if both is None or self.walk.runs.from_due_time:

@@ -168,15 +168,7 @@ class WorkshopScreen(KeyedScreen):
         """Return True if a published curve gives the scale on this screen, before the user presses a key for it."""
         return False
 
-    @property
-    def no_scale(self) -> str:
-        """Return a sentence that says why the published curves cannot be drawn here; "" if they can be."""
-        return ""
-
     def action_published(self) -> None:
-        if self.no_scale:
-            self.tell(self.no_scale)
-            return
         self._published = not self.shows_published
         self.redraw()
 

@@ -20,14 +20,14 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The slower ones are the tail."),
-    ("transit", "from the moment a message is ready to the moment a consumer has read it."),
     (
-        "with the waits",
-        "a latency that also counts the messages which were not sent while a thread was stopped, as long as they would "
-        "have waited.",
+        "latency",
+        "from the moment a message was due to the moment a consumer has read it. The time that a stopped sender loses "
+        "counts, too.",
     ),
+    ("transit", "the part of the latency that begins when the message is ready to be sent."),
     ("producer", "the thread that publishes messages into the ring buffer."),
-    ("accumulator", "the consumer whose transit the charts show."),
+    ("accumulator", "the consumer whose latency the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
     ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),

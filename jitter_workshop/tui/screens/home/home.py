@@ -67,9 +67,9 @@ _LINEAR = 20
 """The largest factor between two times whose bars have a linear scale."""
 _LEAST_BAR = 6
 """The width of a bar beside a long name."""
-_OF_TRANSIT = "  transit p99.9  "
-"""The words before the first bar. The published figures are transit, so the learner's is transit, too."""
-_BESIDE_BAR = len(_OF_TRANSIT) + 18
+_BEFORE_BAR = "  p99.9  "
+"""The words before the first bar."""
+_BESIDE_BAR = len(_BEFORE_BAR) + 18
 """The width of a row of bars without its name and its bar."""
 _LEAST_TITLE = 6
 """The least number of characters of a chapter's title behind the name of a run."""
@@ -181,11 +181,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         pane.visible = pane.size.height >= _LEAST_HOST
 
     def _draw_chart(self) -> None:
-        from jitter_workshop.flow.measuring.curves import published_curves
+        from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
 
         newest, like_published = self._newest()
         shown = published_curves()[:1] if self.shows_published and (like_published or newest is None) else ()
-        self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
+        drawn = told_apart_by_clock([*shown, newest]) if newest else shown
+        self.query_one(ChartView).show_curves(drawn, highlight=-1)
 
     def _show_path(self) -> None:
         """Draw the path. The cursor stays on its chapter, or moves to the chapter from which the learner comes; from a
@@ -267,20 +268,19 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _newest(self) -> tuple[RunCurve | None, bool]:
         """Return the curve of the learner's run of ``ring`` that is shown, and if it may stand beside a published one.
 
-        It may if it is the newest run whose result tells transit, without a load, without another task that took time,
-        and with steady settings. If there is none, the newest run without a load, or else the newest run, stands
-        alone, with the latencies that its result tells. Return (None, False) without a run.
+        It may if it is the newest run without a load, without another task that took time, and with steady settings.
+        If there is none, the newest run without a load, or else the newest run, stands alone. Return (None, False)
+        without a run.
 
         The label says what was beside the run, and names its chapter, which need not be the next one.
         """
         every = self.workshop.context.runs.every()
         rings = [run for run in apart_from_proofs(every) if run.workload == "ring"]
         alone = [run for run in rings if not _has_load(run)]
-        waits = self.workshop.runs_with_waits(alone)
-        like = (run for run in reversed(alone) if run.id not in waits and UNSTEADY not in run.notes)
+        like = (run for run in reversed(alone) if UNSTEADY not in run.notes)
         calm = next((run for run in like if not self._disturbed(run)), None)
         shown = [calm] if calm is not None else (alone or rings)[-1:]
-        found = next(iter(self.workshop.told_curves(shown)), None)
+        found = self.workshop.context.runs.curve(shown[0]) if shown else None
         if found is None or found.run is None:
             return found, False
         aside = ", beside a load" if _has_load(found.run) else ", disturbed" if self._disturbed(found.run) else ""
@@ -335,7 +335,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield bars for p99.9 of transit, of the learner's ``ring`` run and of a published run.
+        """Yield bars for p99.9 of the learner's ``ring`` run and of a published run.
 
         The scale is logarithmic if the two values differ by a factor of more than _LINEAR. If the learner's run is not
         like the published one (:meth:`_newest`), only its value is shown.
@@ -348,7 +348,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.wide or self.tall:
             # The chart stands below, and its legend has the figures.
             return
-        from jitter_workshop.flow.measuring.curves import published_curves
+        from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
         from jitter_workshop.presenter.runs.curves import label_of, shown_value_at
         from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
@@ -360,7 +360,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             line.truncate(max(width, 1), ellipsis=True)
             yield line
             return
-        pairs = [(c, shown_value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
+        beside = told_apart_by_clock((newest, *published_curves()[:1]))
+        pairs = [(c, shown_value_at(c, "99.9")) for c in beside]
         known = [value for _, value in pairs if value]
         largest = max(known, default=0)
         # A factor of two is seen on a linear scale only; a factor of a hundred only on a logarithmic one.
@@ -373,7 +374,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             room = min(max(width - name_width - _BESIDE_BAR, 4), 60)
             scale = log_bar if logarithmic else bar_of_value
             drawn = scale(value, largest, room) if value else ""
-            line = Text(_OF_TRANSIT if own else " " * len(_OF_TRANSIT), "dim")
+            line = Text(_BEFORE_BAR if own else " " * len(_BEFORE_BAR), "dim")
             line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")

@@ -12,10 +12,10 @@ from textual.geometry import Region
 
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_beside, show_transit, with_role
+from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_curves, told_apart_by_clock, with_role
 from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.host import mark_notes
-from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
+from jitter_workshop.model.run import INTENDED, Run, apart_from_proofs, of_one_kind, of_transit
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import LABEL, NAME, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import RunCurve
@@ -27,8 +27,7 @@ from jitter_workshop.presenter.runs.disturbances import disturbance_clause
 from jitter_workshop.presenter.text.lines import labelled, local_time, small_title, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import judged_by, tail_of
-from jitter_workshop.stats.figures import FIGURES, KnownRun
-from jitter_workshop.stats.omission import clock_with_waits, view_with_waits
+from jitter_workshop.stats.figures import FIGURES, TRANSIT, KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -45,8 +44,6 @@ _LEAST_LABEL = 5
 """The least number of characters of a run's label in the list, behind its chapter: it tells a chapter's runs apart."""
 _LEAST_CHAPTER = 5
 """The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
-_SIGN, _SIGN_MEANS = "+", "counts the waits"
-"""The sign of a run whose latencies are not the measured ones, where a row has no room for its words."""
 _BOLD_MEANS = "bold: judged by"
 """The meaning of the figure in bold: the figure by which the run is judged, a percentile or the rate of its stalls."""
 _STALLS = "stalls/s"
@@ -87,8 +84,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """Run id → the percentile that its charts mark. It is bold, unless the run is in ``_stalls``."""
         self._stalls: dict[str, str] = {}
         """Run id → the rate of stalls that judges the run, as text. A run that a percentile judges is missing."""
-        self._with_waits: set[str] = set()
-        """The ids of the runs whose figures have the waits, as their results."""
+        self._of_transit: set[str] = set()
+        """The ids of the ring's runs that have only transit, if others count from when a message was due."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
@@ -127,7 +124,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         }
         rates = {run.id: judges[run.id].of(KnownRun(run)) for run in self._runs if judges[run.id].unit == "a second"}
         self._stalls = {ident: nice_number(rate) for ident, rate in rates.items() if rate is not None}
-        self._with_waits = self.workshop.runs_with_waits(self._runs)
+        rings = [run for run in self._runs if run.workload == "ring"]
+        only = {run.id for run in rings if INTENDED not in run.histograms}
+        self._of_transit = only if len(only) < len(rings) else set()
         self._shown = self._newest()
         self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
         self.redraw()
@@ -171,14 +170,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """
         chosen = self._drawn
         imported = self._imports if self._with_imports else ()
-        own = self.workshop.told_curves(chosen)
-        published = published_beside(own) if self.shows_published and of_one_kind(chosen, "ring") else ()
-        return [*published, *imported, *(with_role(shown, self._roles.get(shown.key)) for shown in own)]
-
-    @property
-    def no_scale(self) -> str:
-        alike = of_one_kind(self._drawn, "ring")
-        return curves.OTHER_QUANTITY if alike and not show_transit(self.workshop.told_curves(self._drawn)) else ""
+        own = self.workshop.context.runs.curves(chosen)
+        published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
+        shown = (*published, *imported, *(with_role(one, self._roles.get(one.key)) for one in own))
+        return list(told_apart_by_clock(shown)) if published else list(shown)
 
     def _highlight(self, curves: Sequence[RunCurve]) -> int | None:
         """Return the index of the curve of the run under the cursor; None if this curve is not drawn."""
@@ -203,8 +198,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         shown = self.query_one("#heat-of-run", HeatView)
         shown.display = self._heat
         self.query_one("#runs-chart").border_title = "Heat map" if self._heat else "Curves"
-        signed = self._with_waits and not self.huge
-        keys = [*([f"{_SIGN} {_SIGN_MEANS}"] if signed else []), *([_BOLD_MEANS] if self._runs and self.wide else [])]
+        keys = [_BOLD_MEANS] if self._runs and self.wide else []
         self.query_one("#runs-list").border_title = " · ".join(("Runs", *keys))
         if self._heat and under is not None and shown.name_of_run != under.id:
             shown.show(None, "Reading the run's blocks…", under.id)
@@ -245,7 +239,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         heads = "".join(f" {head:>{_wide(head)}}" for head in [*(["p50"] if medians else []), *(h for h, _ in columns)])
         yield Text(f"    {'RUN':<{name_width}}{heads} {'max':>{_COLUMN}}  AT", "dim")
         for number, run in enumerate(self._runs):
-            summary = (view_with_waits(run) if run.id in self._with_waits else run).main_summary
+            summary = run.latency
             p50 = summary.percentiles.get("50") if summary else None
             under = number == self._cursor
             line = Text()
@@ -254,8 +248,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else str(look.point))
             room = max(width - 4, 10) if self._row_height > 1 else name_width
             style = "bold text" if under else "text"
-            sign = _SIGN if not self.huge and run.id in self._with_waits else " "
-            line.append(f"{sign}{self._named(run, room):<{room}}", style)
+            line.append(f" {self._named(run, room):<{room}}", style)
             if self._row_height > 1:
                 if under:
                     line.append(" " * max(width - line.cell_len, 0)).stylize("under")
@@ -289,7 +282,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chapter. Leave the chapter out where less than _LEAST_CHAPTER characters of it would be left. If ``room`` is
         None, return the full text.
         """
-        aside = f" ({clock_with_waits(run)})" if self.huge and run.id in self._with_waits else ""
+        aside = f" ({TRANSIT})" if run.id in self._of_transit else ""
         aside += f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
@@ -323,11 +316,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             ("noise", clean(run.noise, SHORT) if run.noise else "none made"),
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
-        if run.id in self._with_waits:
+        if INTENDED in run.histograms:
             tail = self._judged[run.id]
-            facts.append(
-                ("latencies", f"{clock_with_waits(run)}; p{tail} of transit is {nice_ns(run.percentile(tail))}")
-            )
+            value = nice_ns(of_transit(run).percentile(tail))
+            facts.append((TRANSIT, f"its p{tail} is {value}; the latencies above count from when a message was due"))
         for rate in run.stalls.rates:
             in_stalls = nice_ns(rate.stolen_ns_per_second)
             told = f"{nice_number(rate.per_second)} stalls a second, {in_stalls} of each second"
