@@ -232,7 +232,11 @@ def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tupl
 
     def parts(every: int) -> list[float]:
         found = [n / every for n in range(math.floor(most * every), 0, -1)]
-        return found if unit != "time" else [n for n in found if n <= 1 or n == _HALVES or (n % 1 == 0 and even(n))]
+        return found if unit != "time" else [n for n in found if whole(n) or n == _HALVES or (n % 1 == 0 and even(n))]
+
+    def whole(rows: float) -> bool:
+        # Of less than one row, a row holds a whole number of decades.
+        return rows <= 1 and abs(1 / rows - round(1 / rows)) < 1e-9
 
     def even(rows: float) -> bool:
         return rows >= _ANY_FROM or rows in _PARTS_OF_DECADES or span >= _ONE_TICK_FROM

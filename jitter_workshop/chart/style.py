@@ -17,12 +17,14 @@ from rich.text import Text
 from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import ROLES, PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
-from jitter_workshop.model.text import WORD, clean
+from jitter_workshop.model.text import LABEL, WORD, clean
 from jitter_workshop.stats.curve import curve_value_at, numbers_of_curves
 from jitter_workshop.stats.scale import nice_ns
 
 ChartPoint = tuple[float, int]
 """A point on the chart that belongs to no curve: percentile (0..100) and ns."""
+Figure = tuple[str, str]
+"""A figure of a curve in the legend: its name and its value."""
 
 
 MARK_GLYPH = "×"
@@ -42,10 +44,12 @@ _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
-_VALUE = 8
+_OF_CHAPTER = " · "
+"""The sign between the name of a run and the title of its chapter in a label."""
+_VALUE = 7
+"""The least number of columns for a value, so that a live value does not move those behind it."""
 _GAP = 2
-"""The number of blanks between a curve's name and its figures in the legend. Each figure has one more blank in
-front."""
+"""The number of blanks between two columns of the legend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +137,26 @@ def legend_lines(
     wide = width >= _WIDE_LEGEND
     heads = _columns([name for name, _ in names(asked)], width)
     dim = plain_style(style.dim, dim=True)
+    figures = _padded(
+        [_figures(curve, asked, signs) for curve, signs in zip(curves, [*doubts, *[{}] * len(curves)], strict=False)]
+    )
     # Heads alone would read as part of the axis above, so they stand there only if a figure has no room for its name.
-    lines = [] if _named_fits(width, asked) or not curves else [Text(heads, dim, no_wrap=True, end="")]
-    figures = [
-        _figures(curve, asked, signs) for curve, signs in zip(curves, [*doubts, *[{}] * len(curves)], strict=False)
-    ]
+    named = all(_all_columns(one) <= width for one in figures)
+    lines = [] if named else [Text(heads, dim, no_wrap=True, end="")]
+    # A label gets a line of its own before it is cut, if there are lines for all curves.
+    apart = most is not None and 2 * len(curves) + len(marks) <= most
+    wide = wide and not (apart and any(len(c.label) > _room(width, f) for c, f in zip(curves, figures, strict=True)))
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
-        made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
-        lines += made(curve, look, style, width, number == highlight, asked, figures[number])
+        made = _wide_line if wide and _fits(curve, width, figures[number]) else _narrow_lines
+        lines += made(curve, look, style, width, number == highlight, figures[number])
     if most is not None and len(lines) + len(marks) > most:
         each = -(-len(curves) // max(most - len(marks), 1)) or 1
         room = max((width + _GAP) // each - _GAP, 1)
-        named = [
-            _narrow_lines(curve, look, style, room, number == highlight, asked, figures[number])[0]
+        labels = [
+            _narrow_lines(curve, look, style, room, number == highlight, figures[number])[0]
             for number, (curve, look) in enumerate(zip(curves, every, strict=True))
         ]
-        lines = [_beside(named[at : at + each], room) for at in range(0, len(named), each)]
+        lines = [_beside(labels[at : at + each], room) for at in range(0, len(labels), each)]
     for percentile, value_ns in marks:
         line = Text(no_wrap=True, end="")
         line.append(MARK_GLYPH, plain_style(style.mark, bold=True))
@@ -182,7 +190,7 @@ def names(asked: float) -> tuple[tuple[str, float | None], ...]:
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
 
-def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) -> list[tuple[str, str]]:
+def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) -> list[Figure]:
     """Return (name, value) of each figure of a curve. ``doubts``: percentile → the sign in front of its value."""
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
@@ -190,24 +198,32 @@ def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) 
     return [(name, ("" if p is None or v is None else doubts.get(p, "")) + nice_ns(v)) for name, p, v in values]
 
 
-def _room(width: int, asked: float) -> int:
+def _padded(figures: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
+    """Return the figures of all curves with values that are equally wide in each column, so that they are aligned."""
+    wide = [max(_VALUE, *(len(value) for _, value in column)) for column in zip(*figures, strict=True)]
+    return [[(name, f"{value:<{n}}") for (name, value), n in zip(one, wide, strict=True)] for one in figures]
+
+
+def _all_columns(figures: Sequence[Figure]) -> int:
+    """Return the columns of a curve's figures with their names, behind the two columns of the curve's mark. The last
+    value may be shorter than its column."""
+    return 2 + _GAP * (len(figures) - 1) + sum(len(name) + 1 + len(value) for name, value in figures)
+
+
+def _room(width: int, figures: Sequence[Figure]) -> int:
     """Return the columns that a legend line of ``width`` columns leaves for the curve's label. The line also shows the
     curve's three values. The result is at least 8."""
-    return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in names(asked)), 8)
+    return max(width - _GAP - _all_columns(figures), 8)
 
 
-def _named_fits(width: int, asked: float) -> bool:
-    """Return True if ``width`` columns hold a curve's three values with their names, such as ``p50``. The curve's label
-    is on a line of its own."""
-    return width >= 2 + sum(len(head) + 1 + _VALUE for head, _ in names(asked)) + 2
-
-
-def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
+def _fits(curve: PercentileCurve, width: int, figures: Sequence[Figure]) -> bool:
     """Return True if a curve's legend entry fits on one line of ``width`` columns. A measured curve always fits,
-    because its label may be cut. A published curve needs room for its origin and its label. For the label, 18 columns
-    are enough.
+    because its label may be cut, unless the label names a chapter: this has a line of its own. A published curve needs
+    room for its origin and its label. For the label, 18 columns are enough.
     """
-    return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
+    if _OF_CHAPTER in curve.label and len(curve.label) > _room(width, figures):
+        return False
+    return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, figures)
 
 
 def _wide_line(
@@ -216,22 +232,21 @@ def _wide_line(
     theme: Palette,
     width: int,
     bright: bool,
-    asked: float,
-    figures: Sequence[tuple[str, str]],
+    figures: Sequence[Figure],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, WORD)}" if curve.origin else ""
-    room = _room(width, asked)
+    room = _room(width, figures)
     name = Text(clean(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
-    line.append_text(name).append(" " * _GAP)
+    line.append_text(name)
     for head, value in figures:
-        line.append(f" {head} ", dim)
-        line.append(f"{value:<{_VALUE}}", plain_style(theme.text, bold=bright))
+        line.append(f"{'':{_GAP}}{head} ", dim)
+        line.append(value, plain_style(theme.text, bold=bright))
     line.rstrip()
     return [line]
 
@@ -242,24 +257,27 @@ def _narrow_lines(
     theme: Palette,
     width: int,
     bright: bool,
-    asked: float,
-    figures: Sequence[tuple[str, str]],
+    figures: Sequence[Figure],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
     first.append(f"{look.glyph} ", look.point)
-    first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
+    label, more = clean(curve.label, LABEL), ""
+    if len(label) > width - 2:
+        # The name of a run and that of its chapter are rather on two lines than cut.
+        label, _, more = label.partition(_OF_CHAPTER)
+    first.append(clean(label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, WORD)}", dim)
-    if _named_fits(width, asked):
+    if _all_columns(figures) <= width:
         second = Text("  ", end="")
-        for head, value in figures:
-            second.append(f"{head} ", dim)
-            second.append(f"{value:<{_VALUE}} ", plain_style(theme.text))
+        for number, (head, value) in enumerate(figures):
+            second.append(f"{'':{_GAP if number else 0}}{head} ", dim)
+            second.append(value, plain_style(theme.text))
     else:
-        second = Text(_columns([value for _, value in figures], width), plain_style(theme.text), end="")
+        second = Text(_columns([value.rstrip() for _, value in figures], width), plain_style(theme.text), end="")
     second.rstrip()
-    return [first, second]
+    return [first, *([Text(f"  {clean(more, max(width - 2, 4))}", dim, end="")] if more else []), second]
 
 
 def _columns(cells: Sequence[str], width: int) -> str:

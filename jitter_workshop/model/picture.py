@@ -19,10 +19,14 @@ PREFIX = "draw-"
 """If the word behind a code block's opening fence begins with this, the block is a picture."""
 
 TOPOLOGY = "draw-topology"
-KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring", TOPOLOGY)
+KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-turns", "draw-ring", TOPOLOGY)
 
 MOST_ROWS = 8
 MOST_CPUS = 256
+TURNS = ("sleeps", "ready", "runs", "locks", "held", "waits")
+"""The states of a thread in its line: it sleeps; it could run, but another thread has the CPU; it runs; it runs
+and has the lock; it has the lock, but another thread has the CPU; it waits for the lock."""
+_MOST_UNITS = 48
 _TIME = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(ns|us|µs|ms|s)")
 _UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SECOND_NS = 1_000_000_000
@@ -80,6 +84,26 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadLine:
+    """Hold what one thread does, in order: a word of TURNS, and for how many units of time."""
+
+    name: str
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def length(self) -> int:
+        """Return the units of time of the whole line."""
+        return sum(units for _, units in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Hold the lines of threads that share a CPU and a lock, over the same time."""
+
+    threads: tuple[ThreadLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RingPicture:
     """Represent the picture of the workload ``ring``, which has no figures."""
 
@@ -89,7 +113,7 @@ class HostCpus:
     """Represent the picture of a host's CPUs. The figures come from the host that the lesson is about."""
 
 
-LessonPicture = Mask | Knees | Second | RingPicture | HostCpus
+LessonPicture = Mask | Knees | Second | Turns | RingPicture | HostCpus
 
 
 def is_picture(word: str) -> bool:
@@ -120,6 +144,11 @@ def parse_picture(kind: str, lines: Sequence[str]) -> LessonPicture:
         if not rows:
             raise ValueError("draw-second needs a line for each kind of event")
         return Second(tuple(_event(row) for row in rows))
+    if kind == "draw-turns":
+        threads = tuple(_thread(row) for row in rows)
+        if len(threads) < 2 or len({one.length for one in threads}) != 1 or threads[0].length > _MOST_UNITS:
+            raise ValueError(f"draw-turns needs two lines or more, equally long, of at most {_MOST_UNITS} units")
+        return Turns(threads)
     raise ValueError(f"{kind[:ID]!r} is not a picture: use one of {', '.join(KINDS)}")
 
 
@@ -154,6 +183,13 @@ def _event(row: Sequence[str]) -> Event:
     if event.count * event.length_ns > _SECOND_NS:
         raise ValueError("the events of draw-second take longer than a second")
     return event
+
+
+def _thread(row: Sequence[str]) -> ThreadLine:
+    parts = [part.partition(":") for part in row[1:]]
+    if not parts or not all(does in TURNS and re.fullmatch("[1-9][0-9]?", units) for does, _, units in parts):
+        raise ValueError(f"a line of draw-turns is a name, and parts such as runs:3 ({', '.join(TURNS)})")
+    return ThreadLine(row[0], tuple((does, int(units)) for does, _, units in parts))
 
 
 def _time_ns(text: str) -> int:

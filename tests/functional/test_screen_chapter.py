@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Digits
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.chart.gap import Gap
@@ -857,7 +856,15 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         assert screen.query_one("#chart", ChartView).curves[-1].curve.count > live.curve.count
 
 
-async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def badges(screen: ChapterScreen) -> list[str]:
+    """Return the reversed parts of the result."""
+    lines = list(screen._result(100))
+    return [line.plain[s.start : s.end] for line in lines for s in line.spans if "reverse" in s.style]
+
+
+async def test_the_plot_stays_in_its_place_from_the_start_of_a_run_and_the_figure_is_reversed_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plots = []
     drawn = BackgroundRuns._block_drawn
 
@@ -878,12 +885,11 @@ async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch
         await pilot.pause()
         assert "no block is done yet" in text_of(app)
         screen = chapter_of(app)
-        large, first = screen.query_one("#headline", Digits), screen.query_one("#chart", ChartView).region
-        assert large.value == ""
-        assert large.region.height == 3
+        first = screen.query_one("#chart", ChartView).region
+        assert badges(screen) == []
         gate.set()
         await settled(pilot)
-        assert large.value
+        assert badges(screen) == [screen.now.headline()[0]]
         assert len(plots) == BLOCKS
         assert set(plots[:-1]) == {first}, "the plot does not move under the eye"
 

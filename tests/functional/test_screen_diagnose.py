@@ -36,15 +36,19 @@ def in_a_line(app: WorkshopApp) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple[int, int]) -> None:
+async def test_the_list_comes_first_with_the_example_behind_a_key_then_the_judgement(size: tuple[int, int]) -> None:
     workshop = at_diagnose()
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         narrow = size[0] < 100
-        assert "An example" in in_a_line(app)
+        assert "WHO TOOK IT?" in text_of(app)
+        assert ("An example" in in_a_line(app)) is not narrow
         if narrow:
-            assert "WHO TOOK IT?" not in text_of(app)
+            assert ("chapter.lesson", "lesson") in app.screen.query_one(KeyBar).shown
+            await pilot.press("l")
+            await settled(pilot)
+            assert "An example" in in_a_line(app)
             await pilot.press("7")
             await settled(pilot)
             assert keys_that_wait.NO_NUMBER in text_of(app)
@@ -93,8 +97,6 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        await pilot.press("enter")
-        await settled(pilot)
         walk = workshop.walk("baseline")
         assert walk.current == "diagnose", "an Enter too many skips no question that has just appeared"
         assert words.UNCHOSEN in in_a_line(app)
@@ -112,7 +114,7 @@ async def test_enter_alone_skips_the_question_which_is_noted_until_it_is_answere
         await pilot.press("b")
         await settled(pilot)
         assert "skipped" not in in_a_line(app)
-        await pilot.press("enter", "2", "enter", "enter")
+        await pilot.press("2", "enter", "enter")
         await settled(pilot)
         assert walk.current == "again"
         assert not walk.diagnosis.skipped
@@ -125,7 +127,7 @@ async def test_the_skipped_question_is_told_only_until_the_next_key_that_leads_o
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("n", "enter", "enter")
+        await pilot.press("enter", "enter")
         await settled(pilot)
         walk = workshop.walk("baseline")
         assert words.SKIPPED in in_a_line(app)
@@ -134,7 +136,7 @@ async def test_the_skipped_question_is_told_only_until_the_next_key_that_leads_o
             await settled(pilot)
         assert "skipped" not in in_a_line(app)
         assert walk.diagnosis.skipped
-        await pilot.press("b", "n", "enter", "enter")
+        await pilot.press("b", "enter", "enter")
         await settled(pilot)
         assert words.SKIPPED in in_a_line(app), "it was skipped once more"
 
@@ -170,8 +172,6 @@ async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> No
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
-        await settled(pilot)
         await pilot.press("9", "2", "enter")
         await settled(pilot)
         assert "✓ Right. Task" in in_a_line(app)
@@ -184,8 +184,6 @@ async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> No
 async def test_counters_tell_the_needs_of_a_trace() -> None:
     app = WorkshopApp(at_diagnose(traced=False), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("enter")
         await settled(pilot)
         text = in_a_line(app)
         assert "These counters grew" in text
@@ -201,8 +199,6 @@ async def test_a_run_that_the_screen_made_is_asked_about() -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert "DIAGNOSE" in text_of(app)
-        await pilot.press("enter")
-        await settled(pilot)
         assert "moves to another CPU" in text_of(app)
 
 

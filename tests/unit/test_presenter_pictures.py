@@ -137,6 +137,16 @@ def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) 
         assert len(shown(second, width)) == len(events) + 1
 
 
+def test_threads_that_share_a_lock_are_lines_over_the_same_time() -> None:
+    turns = parse_picture("draw-turns", ["high sleeps:1 waits:2 locks:1", "low locks:1 held:1 locks:1 ready:1"])
+    assert shown(turns, 24)[:2] == ["high  ▏    ░░░░░░░░▓▓▓▓", "low   ▏▓▓▓▓▒▒▒▒▓▓▓▓····"]
+    key = " ".join(" ".join(shown(turns, 60)[2:]).split())
+    assert key == "·· could run ▓▓ runs with the lock ▒▒ has the lock, cannot run ░░ waits for the lock"
+    assert shown(turns, 24, ascii_only=True)[1] == "low   :====~~~~====...."
+    long = parse_picture("draw-turns", ["a runs:48", "b sleeps:48"])
+    assert shown(long, 34) == ["a  runs 48", "b  sleeps 48"], "too narrow to draw"
+
+
 @pytest.mark.parametrize(
     ("kind", "lines", "what"),
     [
@@ -155,6 +165,10 @@ def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) 
         ("draw-second", ["2 1s x"], "longer than a second"),
         ("draw-second", ["x 1us y"], "a count"),
         ("draw-second", ["1 1us x"] * 9, "at most 8 lines"),
+        ("draw-turns", ["a runs:1"], "two lines or more"),
+        ("draw-turns", ["a runs:1", "b sleeps:2"], "equally long"),
+        ("draw-turns", ["a runs:1", "b eats:1"], "a line of draw-turns"),
+        ("draw-turns", ["a runs:0", "b runs:1"], "a line of draw-turns"),
     ],
 )
 def test_a_block_that_cannot_be_drawn_is_a_mistake_with_its_line(kind: str, lines: list[str], what: str) -> None:

@@ -16,7 +16,14 @@ from jitter_workshop.flow.chapters.path import order_chapters
 from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model.walk import Fact, OwnResult, PathEntry
 from jitter_workshop.plain import views
-from jitter_workshop.presenter.course.path import PATH_HEADINGS, kind_heading, kind_or_result, row_told, subject_told
+from jitter_workshop.presenter.course.path import (
+    PATH_HEADINGS,
+    kind_heading,
+    kind_or_result,
+    result_told,
+    row_told,
+    subject_told,
+)
 from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.presenter.host.status import fact_lines as facts_view
 from jitter_workshop.presenter.runs.curves import percentile_table
@@ -143,22 +150,29 @@ def entry(**changed: object) -> PathEntry:
     return PathEntry(**{**fields, **changed})  # type: ignore[arg-type]
 
 
-def test_the_signs_of_a_row_are_told_in_words() -> None:
+def test_a_row_tells_its_settings_curves_and_guess_in_words() -> None:
     new = entry(setting=False, chance="moves")
-    assert row_told(new) == "no setting yet (·), no curve yet (·), no guess yet (·)"
+    assert row_told(new) == "", "nothing is made yet"
     done = entry(setting=True, curve=True, guess=True, chance="reads")
     assert row_told(done) == "setting changed, curve made, guess right"
     back = entry(setting=True, restored=True, measures=False, guess=False)
-    assert row_told(back) == "setting restored (↩), no curve (–), guess wrong"
-    assert row_told(entry(setting=True, restored=True, places=True)).startswith("set for its run only (↩), ")
-    assert row_told(entry(here=False)) == ""
-    # A guess that is kept is not called missing, and a hunt asks for a name.
-    assert row_told(entry(guessed=True)).endswith("guess not judged yet (·)")
-    assert row_told(entry(guess=True, hunts=True)).endswith(", noise named")
-    assert row_told(entry(guess=False, hunts=True)).endswith(", noise not named")
-    assert row_told(entry(hunts=True)).endswith(", no noise named yet (·)")
+    assert row_told(back) == "setting restored, guess wrong"
+    assert row_told(entry(setting=True, restored=True, places=True)) == "set for its run only"
+    assert row_told(entry(curve=True, here=False)) == ""
+    # A hunt asks for a name.
+    assert row_told(entry(guessed=True)) == "guess not judged yet"
+    assert row_told(entry(guess=True, hunts=True)) == "noise named"
+    assert row_told(entry(guess=False, hunts=True)) == "noise not named"
     placed = entry(setting=True, restored=True, places=True, curve=True, guessed=True)
     assert len(row_told(placed)) <= 62, "one line beside the chart of 120 columns"
+
+
+def test_a_judged_guess_stands_behind_the_result_and_in_the_place_of_a_forecast() -> None:
+    assert result_told(entry(chance="moves")) == [("has effect", "text")]
+    assert result_told(entry(chance="moves", guessed=True)) == [("has effect", "text")]
+    assert result_told(entry(chance="measures", guess=True)) == [("guess right", "good")]
+    worse = entry(chance="moves", guess=False, result=OwnResult("worse"))
+    assert result_told(worse) == [("worse", "bad"), ("guess wrong", "bad")]
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:

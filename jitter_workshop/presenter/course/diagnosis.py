@@ -24,7 +24,7 @@ from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, Explained
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_sentence, many
-from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
+from jitter_workshop.presenter.text.lines import Lines, bar_of_value, column_sizes, small_title, table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import (
@@ -228,7 +228,12 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     for one in listed:
         count = f"{one.count:,}" if one.count is not None else ""
         rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
-    first, *drawn = table_lines(rows, width - _LEAD, right=(1, 2))
+    if times and seen.threads > 1 and sum(column_sizes(rows)) + 2 * len(head) - 2 > width - _LEAD:
+        # The long heading gives way before a label is cut.
+        rows[:1] = [["", "", "time in"], [*head[:2], f"{seen.threads} threads"]]
+    heads = len(rows) - len(listed)
+    drawn = table_lines(rows, width - _LEAD, right=(1, 2), head=heads)
+    titles, drawn = drawn[:heads], drawn[heads:]
     most = max(map(seen.weight, seen.suspects), default=0)
     lines: Lines = []
     for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
@@ -246,10 +251,10 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
-    above: Lines = []
+    signs: Lines = []
     for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):
-        above += wrap(signed, width, " " * _LEAD, style="dim")
-    lines = [*above, Text.assemble(" " * _LEAD, first), *lines]
+        signs += wrap(signed, width, " " * _LEAD, style="dim")
+    lines = [*signs, *(Text.assemble(" " * _LEAD, title) for title in titles), *lines]
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines

@@ -49,7 +49,8 @@ _UNCLEAR: dict[OwnLatency, str] = {
 """Result without a verdict on latency → the words that explain it beside a count that moved."""
 
 RESTORED = "↩"
-"""The sign of a setting that was in effect in the chapter's second run, and was restored or ended afterwards."""
+"""The line-by-line sign of a setting that was in effect in the chapter's second run, and was restored or ended
+afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "moves": "a forecast, from the lesson's trials and this host's facts",
@@ -61,28 +62,9 @@ _CHANCE_MEANS: dict[Chance, str] = {
 """Words on the path that need an explanation → their meaning. If a chapter cannot show its change or has to wait, its
 own text says why."""
 
-_SIGNED = (
-    {"✓": "setting changed", RESTORED: "setting restored (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
-    {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
-    {"✓": "guess right", "✗": "guess wrong", "·": "no guess yet (·)", "–": "no guess (–)"},
-)
-"""Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
-
-_SIGNS = {
-    "●": "done",
-    "◐": "begun",
-    "✓": "yes",
-    "✗": "wrong",
-    "·": "not yet",
-    "–": "none",
-    RESTORED: "ended",
-}
-"""Sign of a row on the path → its meaning in a few words."""
-_OF_HUNT = {"✓": "noise named", "✗": "noise not named", "·": "no noise named yet (·)", "–": "no guess (–)"}
-"""Sign → its meaning in place of a guess, in a chapter with hidden noises."""
-_OF_RUN = "set for its run only (↩)"
-"""The words for ``RESTORED`` if the chapter's setting is a placement, which ends with its run."""
-_GUESS_OPEN = "guess not judged yet (·)"
+_OF_RUN = "set for its run only"
+"""The words for a setting that is a placement, which ends with its run."""
+_GUESS_OPEN = "guess not judged yet"
 
 _LOUD: dict[Chance, str] = {"moves": "text", "counts": "text", "measures": "text", "reads": "text"}
 
@@ -169,27 +151,35 @@ def state_sign(entry: PathEntry) -> str:
     return "●" if earned else "◐" if entry.started else "○" if entry.here else "◌"
 
 
-def signs_told(path: Sequence[PathEntry]) -> str:
-    """Return the legend of the signs that some row of the path has, in one line of at most 76 characters. Return "" if
-    no chapter was begun, because the rows have no signs then."""
-    if is_new(path):
-        return ""
-    used = {sign for entry in path for sign in (state_sign(entry), *progress_signs(entry))}
-    return ", ".join(f"{sign} {means}" for sign, means in _SIGNS.items() if sign in used)
+def guess_told(entry: PathEntry) -> tuple[str, str]:
+    """Return in words how the learner's guess ended, and the style of these words; ("", "") before it is judged."""
+    if not entry.asks or entry.guess is None:
+        return "", ""
+    right, wrong = ("noise named", "noise not named") if entry.hunts else ("guess right", "guess wrong")
+    return (right, "good") if entry.guess else (wrong, "bad")
+
+
+def result_told(entry: PathEntry) -> list[tuple[str, str]]:
+    """Return the words of a chapter's row behind its minutes, each with its style: what the chapter can show here, or
+    the learner's result, and how the guess ended. A guess that is judged takes the place of a forecast."""
+    guess = guess_told(entry)
+    told = [] if entry.result is None and guess[0] else [kind_or_result(entry)]
+    return [*told, *([guess] if guess[0] else [])]
 
 
 def row_told(entry: PathEntry) -> str:
-    """Return a chapter's three signs of progress in words. Return "" for a chapter that this host cannot do."""
+    """Return in words what the learner has made in a chapter. Return "" if it is nothing, or if this host cannot do the
+    chapter."""
     if not entry.here:
         return ""
-    first, middle, last = (words[sign] for words, sign in zip(_SIGNED, progress_signs(entry), strict=True))
-    if entry.restored and entry.places:
-        first = _OF_RUN
-    if entry.hunts:
-        last = _OF_HUNT[progress_signs(entry)[-1]]
-    elif entry.guess is None and entry.guessed and entry.asks:
-        last = _GUESS_OPEN
-    return ", ".join((first, middle, last))
+    setting = _OF_RUN if entry.places else "setting restored" if entry.restored else "setting changed"
+    waits = entry.guess is None and entry.guessed and entry.asks
+    made = (
+        setting if entry.setting else "",
+        "curve made" if entry.curve and entry.measures else "",
+        _GUESS_OPEN if waits else guess_told(entry)[0],
+    )
+    return ", ".join(filter(None, made))
 
 
 def subject_told(entry: PathEntry, *, minutes: bool = True) -> str:

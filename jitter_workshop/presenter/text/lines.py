@@ -65,7 +65,7 @@ _COLOURS = {
     "bright_magenta": "95",
     "bright_cyan": "96",
 }
-_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
+_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▓▒░·▏▶▲…", "-|++++++++#=~..:>^.")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 MANY_CPUS = 2_000
 """The most characters that are kept of a sentence before :func:`cpus_in_short` shortens its lists of CPUs."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, RingPicture, Second
+from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, RingPicture, Second, Turns
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.model.walk import CpuView
@@ -22,6 +22,17 @@ chapter's text is one or two columns wider than this."""
 _ROOMY = 48
 """From this width on, a curve is drawn for one more decade after its last step."""
 _AXIS = 8
+_TURNS = {
+    "sleeps": (" ", "", ""),
+    "ready": ("·", "dim", "could run"),
+    "runs": ("█", "cool", "runs"),
+    "locks": ("▓", "accent", "runs with the lock"),
+    "held": ("▒", "accent", "has the lock, cannot run"),
+    "waits": ("░", "bad", "waits for the lock"),
+}
+"""The state of a thread → its character, its style, and its meaning; a sleep needs none."""
+_MOST_CELLS = 5
+"""The most cells of a unit of time."""
 _MOST_DIGITS = 9
 """The most digits behind the point of a percentile."""
 
@@ -39,6 +50,8 @@ def picture_lines(
         lines = _knees(picture, width) if width >= _DRAWN_FROM else _steps(picture, width)
     elif isinstance(picture, Second):
         lines = _second(picture, width)
+    elif isinstance(picture, Turns):
+        lines = _turns(picture, width)
     elif isinstance(picture, HostCpus):
         lines = topology(cpus, width) if cpus is not None else []
     else:
@@ -239,6 +252,43 @@ def _lane(event: Event, width: int) -> str:
         for at in range(start, min(start + max(long, 1), width)):
             cells[at] = "█" if long else "│"
     return "".join(cells)
+
+
+# -- threads that share a lock -----------------------------------------------------------------------------------------
+
+
+def _turns(turns: Turns, width: int) -> Lines:
+    """Draw a line of time for each thread, and below them the meaning of the characters in use."""
+    names = max(cell_len(clean(one.name, WORD)) for one in turns.threads)
+    each = min((width - names - 3) // turns.threads[0].length, _MOST_CELLS)
+    lines: Lines = []
+    if each < 1:
+        for one in turns.threads:
+            told = ", ".join(f"{does} {units}" for does, units in one.parts)
+            lines += labelled(clean(one.name, WORD), told, width, names + 2, "cool")
+        return lines
+    for one in turns.threads:
+        line = Text.assemble((in_cells(clean(one.name, WORD), names), "cool"), ("  ▏", "dim"))
+        for does, units in one.parts:
+            sign, style, _ = _TURNS[does]
+            line.append(sign * (units * each), style)
+        line.rstrip()
+        lines.append(line)
+    used = {does for one in turns.threads for does, _ in one.parts}
+    entries = [
+        Text.assemble((sign * 2, style), (f" {means}", "dim"))
+        for does, (sign, style, means) in _TURNS.items()
+        if does in used and means
+    ]
+    # In a narrow column the meanings begin at its left.
+    indent = " " * (names + 3) if names + 3 + max((one.cell_len for one in entries), default=0) <= width else ""
+    key = Text()
+    for entry in entries:
+        if key and key.cell_len + 2 + entry.cell_len > width:
+            lines.append(key)
+            key = Text()
+        key.append("  " if key else indent).append(entry)
+    return kept_together([*lines, key])
 
 
 # -- the ring ----------------------------------------------------------------------------------------------------------

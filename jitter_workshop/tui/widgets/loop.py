@@ -18,7 +18,7 @@ class LoopLine(Sheet):
     """Show the steps of a chapter in one line.
 
     A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. If the steps do not fit with
-    these signs, only their colours tell that. The present step has ▸ and capital letters.
+    these signs, only their brighter names tell that. The present step has ▸ and capital letters.
     """
 
     @dataclass
@@ -42,15 +42,17 @@ class LoopLine(Sheet):
         self._spans = []
         steps = [step for step in self._steps if step.state != "left_out"]
         shown = [step.shown for step in steps]
-        gap = "  " if sum(map(len, shown)) + 2 * len(shown) - 2 <= width else " "
+        gap = next((n for n in (3, 2) if sum(map(len, shown)) + n * (len(shown) - 1) <= width), 1) * " "
         if sum(map(len, shown)) + len(shown) - 1 > width:
             shown = [step.shown if step.state == "now" else step.name for step in steps]
         for step, text in zip(steps, shown, strict=True):
             if self._spans:
                 line.append(gap)
-            style = {"now": "bold accent under", "done": "good", "seen": "text"}.get(step.state, "dim")
             self._spans.append((line.cell_len, line.cell_len + len(text), step.name))
+            style = {"now": "bold accent", "done": "text", "seen": "text"}.get(step.state, "dim")
             line.append(text, style)
+            if text.endswith("✓"):
+                line.stylize("good", line.cell_len - 1)
         return [line]
 
     def on_click(self, event: events.Click) -> None:

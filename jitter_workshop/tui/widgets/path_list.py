@@ -15,18 +15,15 @@ from jitter_workshop.model.text import ID, REASON, SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.course.path import (
     PATH_HEADINGS,
-    is_new,
     kind_heading,
-    kind_or_result,
     path_words,
-    progress_signs,
+    result_told,
     state_sign,
 )
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_GUESS = "guess"
-_COLUMNS = (("setting", 8), ("curve", 6), (_GUESS, 6))
+_BETWEEN = " · "
 HEAD_ROWS = 1
 """The number of lines of the path's head (#path-head in workshop.tcss)."""
 _GAP = 3
@@ -53,11 +50,6 @@ class PathList(Sheet):
         super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = ()
         self._cursor = 0
-
-    @property
-    def _columns(self) -> tuple[tuple[str, int], ...]:
-        """Return the columns of marks as (heading, width); () before the first chapter is begun."""
-        return () if is_new(self._entries) else _COLUMNS
 
     @property
     def entry(self) -> PathEntry | None:
@@ -141,7 +133,7 @@ class PathList(Sheet):
         top = self.parent.scroll_offset.y if isinstance(self.parent, Widget) else 0
         for index, said in self._rows()[:top]:
             title = said if index is None and not said.startswith(" ") else title
-        yield self._title(title, width, heads=True, chance=title == PATH_HEADINGS["here"])
+        yield self._title(title, width, chance=title == PATH_HEADINGS["here"])
 
     def tells_minutes(self, width: int) -> bool:
         """Return True if the row of the chapter under the cursor has its minutes, or its progress instead of them.
@@ -156,30 +148,21 @@ class PathList(Sheet):
         for index, said in self._rows():
             yield self._title(said, width) if index is None else self._chapter(index, said, width)
 
-    def _title(self, title: str, width: int, *, heads: bool = False, chance: bool = False) -> Text:
-        """Return a line with a heading. ``heads``: True for the line that also has the titles of the columns.
-        ``chance``: True if this line also has the title of the column on the chapters' kinds and results."""
+    def _title(self, title: str, width: int, *, chance: bool = False) -> Text:
+        """Return a line with a heading. ``chance``: True if this line also has the title of the column on the chapters'
+        kinds and results."""
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), ellipsis=True)
-        if heads:
-            names = "".join(f"{name:^{wide}}" for name, wide in self._columns)
-            start = self._chances_start(width)
-            if chance and line.cell_len + 2 <= start:
-                line.append(" " * (start - line.cell_len))
-                line.append(kind_heading(self._entries), "dim")
-            line.append(" " * max(width - line.cell_len - len(names), 1))
-            line.append(names, "dim")
+        start = self._chances_start(width)
+        if chance and line.cell_len + 2 <= start:
+            line.append(" " * (start - line.cell_len))
+            line.append(kind_heading(self._entries), "dim")
         return line
 
     def _chapter(self, index: int, reason: str, width: int) -> Text:
         entry = self._entries[index]
         under = index == self._cursor
         state = "▸" if under else state_sign(entry)
-        shown = progress_signs(entry)
-        # Marks that this host cannot earn leave their room to the reason.
-        bare = bool(reason) and not set(shown) & {"✓", "✗"}
-        columns = () if bare else self._columns
-        room = width - sum(wide for _, wide in columns)
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
@@ -188,7 +171,7 @@ class PathList(Sheet):
         line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):
             # The part before the colon is the reason, the rest explains it.
-            why = why if line.cell_len + 3 + len(why) <= room else why.partition(": ")[0]
+            why = why if line.cell_len + 3 + len(why) <= width else why.partition(": ")[0]
             line.append(f"  {why}", "dim")
         elif entry.here:
             whole, start = self._whole(width), self._chances_start(width)
@@ -196,38 +179,42 @@ class PathList(Sheet):
             # A long title is cut, never the minutes behind it.
             line.truncate(max(start - 1 - len(aside), 1), ellipsis=True)
             line.append(f"{aside:<{max(start - line.cell_len, 0)}}")
-            told, style = kind_or_result(entry)
             # Beside results, a forecast is quiet.
-            results = any(one.result is not None for one in self._entries)
-            line.append(told, "dim" if results and entry.result is None else style)
-        line.truncate(max(room - 1, 1), ellipsis=True)
-        line.append(" " * max(room - line.cell_len, 0))
-        for sign, (name, wide) in zip(shown, columns, strict=False):
-            # A setting or a curve that was made is no success yet: only a guess is judged.
-            judged = {"✓": "good", "✗": "bad"} if name == _GUESS else {"✓": "text"}
-            colour = judged.get(sign, "dim")
-            line.append(f"{sign:^{wide}}", colour)
+            results = any(one.done or one.result is not None for one in self._entries)
+            forecast = entry.result is None and not entry.done
+            for number, (told, style) in enumerate(self._told(entry, width)):
+                line.append(_BETWEEN if number else "", "dim")
+                line.append(told, "dim" if results and forecast else style)
+        line.truncate(max(width - 1, 1), ellipsis=True)
+        line.append(" " * max(width - line.cell_len, 0))
         if under:
             line.stylize("under")
         return line
 
+    def _told(self, entry: PathEntry, width: int) -> list[tuple[str, str]]:
+        """Return the words of a row on the chapter's kind or result, each with its style. If a row of ``width`` has no
+        room for the longest of them and for the longest title, only the first words of each row are shown."""
+        told = result_told(entry)
+        return told if self._titles + 2 + self._aside_width(width) + self._chance_width(True) < width else told[:1]
+
+    def _chance_width(self, whole: bool) -> int:
+        """Return the width of the column on the chapters' kinds and results. ``whole``: with all words of a row."""
+        rows = [[told for told, _ in result_told(one)] for one in self._entries]
+        return max(len(_BETWEEN.join(row if whole else row[:1])) for row in (*rows, [kind_heading(self._entries)]))
+
     def _whole(self, width: int) -> bool:
         """Return True if a row of this width has room for the name of a begun chapter's step."""
-        return self._titles + 2 + 2 + self._asides(whole=True) + 2 + self._chance_width < self._room(width)
+        return self._titles + 2 + 2 + self._asides(whole=True) + 2 + self._chance_width(False) < width
 
-    def _room(self, width: int) -> int:
-        """Return the part of a row's width that is left of the columns of marks."""
-        return width - sum(wide for _, wide in self._columns)
-
-    @property
-    def _chance_width(self) -> int:
-        """Return the width of the column on the chapters' kinds and results."""
-        return max(map(len, (kind_heading(self._entries), *(kind_or_result(one)[0] for one in self._entries))))
+    def _aside_width(self, width: int) -> int:
+        """Return the width of the column with minutes or progress, with the blanks in front of it."""
+        return 2 + self._asides(self._whole(width)) if width >= _NARROW else 0
 
     def _chances_start(self, width: int) -> int:
         """Return the position in a row at which the column on the chapters' kinds and results begins."""
-        aside = 2 + self._asides(self._whole(width)) if width >= _NARROW else 0
-        return max(min(self._titles + 2 + aside + _GAP, self._room(width) - 1 - self._chance_width), 1)
+        before = self._titles + 2 + self._aside_width(width)
+        whole = before + self._chance_width(True) < width
+        return max(min(before + _GAP, width - 1 - self._chance_width(whole)), 1)
 
     def _asides(self, whole: bool) -> int:
         """Return the width of the column with minutes or progress. ``whole``: as in :func:`_aside`."""

@@ -120,9 +120,8 @@ class Sheet(Widget):
         return sum(1 for _ in self._build(max(width, 1)))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        # A pane that is as high as its text has no pages.
-        high = self.parent.styles.height if self._paged and isinstance(self.parent, Pane) else None
-        self._page_rows = container.height if high is not None and not high.is_auto else 0
+        # A pane that may be as high as its text asks first for the height without pages: its own is then 0.
+        self._page_rows = container.height if self._paged and isinstance(self.parent, Pane) else 0
         return len(self.lines(width))
 
     def render(self) -> RichText:

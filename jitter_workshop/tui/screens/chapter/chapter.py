@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
@@ -10,7 +11,6 @@ from typing import cast
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Digits
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import recalling
@@ -33,6 +33,7 @@ from jitter_workshop.presenter.host.changes import (
 from jitter_workshop.presenter.host.host_load import load_in_short
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.effect import Result
+from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.runs.run import run_progress_lines, write_of_run
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.pages import sources_apart
@@ -94,6 +95,8 @@ _LESSON_WIDTH, _FRAME = 59, 2
 """The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
 """The end of a cut line. It names the key that shows the whole result."""
+_LINES_OF_SENTENCE = 2
+"""The most lines of the first sentence of a result."""
 _NOISE_KEY = "Key `w`"
 """The words by which a lesson's page names the key that switches the noise."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
@@ -114,6 +117,19 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
     elif last.cell_len > room:
         last.truncate(room if (end := last.plain.rfind(" ", 0, room + 1)) < 1 else end)
     return [*lines[: most - 1], last.append(_MORE, "dim")]
+
+
+def _with_badge(lines: Lines, figure: str) -> Lines:
+    """Return the lines of a result with its figure reversed, if the first sentence names the figure. No other part of
+    the screen is as loud."""
+    shown = "|".join(map(re.escape, {figure, figure.replace(SHORT_A_SECOND, A_SECOND)}))
+    for at, line in enumerate(lines[:_LINES_OF_SENTENCE] if figure else ()):
+        found = re.search(rf"(?<![\w.~])(?:{shown})(?!\w)", line.plain)
+        if found is not None:
+            marked = line.copy()
+            marked.stylize("reverse", *found.span())
+            return [*lines[:at], marked, *lines[at + 1 :]]
+    return lines
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -167,7 +183,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         yield LoopLine(id="loop")
         yield Sheet(self._banner, id="recorded")
         with Horizontal(id="result-band"):
-            yield Digits(id="headline")
             yield Sheet(self._result, id="result")
         with Horizontal(id="chapter-main"):
             with Vertical(id="left"):
@@ -342,7 +357,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             elif self.sheet("#lesson-sheet").count(_LESSON_WIDTH) <= rows - _FRAME:
                 place = "beside"
             curves = self._page.own_curves() if place else []
-        self.update_classes({f"-{one}": bool(curves) and place == one for one in ("under", "beside")})
+        drawn = {f"-{one}": bool(curves) and place == one for one in ("under", "beside")}
+        around = any(self.sheet(one).lines(self.size.width) for one in ("#question", "#below"))
+        text = not (layout.chart or drawn["-under"] or around or self._page.run is not None)
+        self.update_classes({**drawn, "-text": text})
         if curves:
             self.query_one(f"#{place}", ChartView).show_curves(curves, highlight=NEWEST, asked=self._page.told_at)
 
@@ -356,6 +374,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         )
 
     def _result(self, width: int) -> Iterable[Text]:
+        figure, role = self.now.headline()
+        # The figure of a run is quiet until it is firm.
+        return _with_badge(self._lines_of_result(width), "" if role == "dim" else figure)
+
+    def _lines_of_result(self, width: int) -> Lines:
         result, guess = self._whole_result(width)
         told, caveats = result.told, result.caveats
         most = self._room_above_chart() if self._may_cut else None
@@ -589,20 +612,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [("chapter.lesson", step.work_label if reads else "lesson")] if layout.alone else []
 
     def show_result(self) -> None:
-        """Show the step's result, with its figure large where there is room."""
-        result, large = self.sheet("#result"), self.query_one("#headline", Digits)
+        """Show the step's result."""
+        result = self.sheet("#result")
         result.renew()
-        figure, role = self.now.headline()
-        # The large letters have no ×; their x is a × at half the height of the digits.
-        figure = figure.replace("×", "x")
-        if large.value != figure:
-            large.update(figure)
-        large.update_classes({f"-{one}": role == one for one in ("good", "bad", "dim")})
-        band = self.query_one("#result-band")
-        # A run has the room of its figure from the start, so that the first block does not push the chart down.
-        large_or_soon = bool(figure) or self._page.run is not None
-        band.update_classes({"-empty": not result.lines(self.size.width), "-figure": large_or_soon})
-        self.query_one("#work").border_title = self.step.capitalize()
+        self.query_one("#result-band").set_class(not result.lines(self.size.width), "-empty")
+        # Figures without a chart have the frame of their own.
+        title, framed = self.step.capitalize(), self.has_class("-text")
+        self.query_one("#work").border_title, self.query_one("#data").border_title = title, title if framed else None
 
     # -- the way through the loop ----------------------------------------------------------------------------------
 

@@ -72,8 +72,8 @@ class Diagnose(Step):
     @property
     def layout(self) -> StepLayout:
         diagnosis = self.walk.diagnosis
-        opens = diagnosis.open and not self.screen.wide and diagnosis.answered() is None
-        return StepLayout(opens_with_page=opens, alone=diagnosis.open, chart=self._recorded_chart, under=True)
+        # The question comes first; key l shows the lesson's example.
+        return StepLayout(alone=diagnosis.open, chart=self._recorded_chart, under=True)
 
     def _lines(self, width: int) -> Lines:
         if not self.walk.diagnosis.open:

@@ -366,8 +366,8 @@ class Step:
         return Result([])
 
     def headline(self) -> tuple[str, str]:
-        """Return the value to show in large digits, and a name for the value's style. Return ("", "") if there is no
-        such value."""
+        """Return the figure of the result, which is shown reversed, and a name for its style: ``dim`` before it is
+        firm. Return ("", "") if there is no such figure."""
         return "", ""
 
     def table(self, width: int) -> Lines:
@@ -1449,11 +1449,11 @@ class Compare(Step):
         judged = not proof.leads(self.proof) and main_effect.calls_better_or_worse(self._effects, both, relation)
         between = (before, after) if judged else None
         undecided = proof.leads(self.proof) or (changed and not disturbances.noises_differ(both))
-        loud = found.factor >= MOVED and not found.doubtful and (judged or not undecided)
+        loud = found.factor >= MOVED and not found.doubtful
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
-        # Of few stalls, a factor in the chart would say more than the result does.
-        few = level_ns is not None and found.doubtful
-        return Drawing(marks, between, None if few else gap, bright=None)
+        # Of few stalls, or beside "No clear change", a factor in the chart would say more than the result does.
+        more = (level_ns is not None and found.doubtful) or (undecided and not judged)
+        return Drawing(marks, between, None if more else gap, bright=None)
 
     @property
     def _pair(self) -> tuple[KnownRun, KnownRun] | None:

@@ -28,7 +28,6 @@ from jitter_workshop.presenter.course.path import (
     reason_told,
     row_told,
     session_told,
-    signs_told,
     subject_told,
 )
 from jitter_workshop.presenter.host.changes import (
@@ -233,10 +232,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return 0 if self.wide else min(said, ABOUT_ROWS[False] - _LEAST_ABOUT)
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return lines on the chapter under the cursor: its marks, its minutes and its subject.
+        """Return lines on the chapter under the cursor: what the learner has made in it, its minutes and its subject.
 
-        If the chapter cannot be done on this host, return the reason instead of minutes and subject. Where there is
-        room, a legend of the signs in use follows, in one line.
+        If the chapter cannot be done on this host, return the reason instead of minutes and subject.
         """
         entry = self.query_one(PathList).entry
         if entry is None:
@@ -244,12 +242,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         told = entry.here or (entry.rehearsed and self.workshop.context.recorded)
         seen = self.query_one(PathList).tells_minutes(width)
         said = subject_told(entry, minutes=not seen) if told else reason_told(entry)
-        # Before a chapter is begun the rows have no signs.
-        rows, new = ABOUT_ROWS[self.wide] - self._taken, is_new(self._path())
-        signs, row = signs_told(self._path()), "" if new else row_told(entry)
-        # The row itself shows the minutes and the signs: a long subject has their room.
+        rows = ABOUT_ROWS[self.wide] - self._taken
+        # The row itself shows the minutes: a long subject has their room.
         short = entry.summary if told and not entry.held else said
-        forms = [(row, said, signs), (said, signs), (said,), (short, signs), (short,)]
+        forms = [(row_told(entry), said), (said,), (short,)]
         laid = [
             [line for text in form if text for line in wrap(Text(clean(text, SENTENCE), "dim"), width, "  ")]
             for form in forms
