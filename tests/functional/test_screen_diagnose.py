@@ -46,7 +46,7 @@ async def test_the_list_comes_first_with_the_example_behind_a_key_then_the_judge
         assert ("An example" in in_a_line(app)) is not narrow
         if narrow:
             assert ("chapter.lesson", "lesson") in app.screen.query_one(KeyBar).shown
-            await pilot.press("l")
+            await pilot.press("tab")
             await settled(pilot)
             assert "An example" in in_a_line(app)
             await pilot.press("7")

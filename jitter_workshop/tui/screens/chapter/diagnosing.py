@@ -72,7 +72,7 @@ class Diagnose(Step):
     @property
     def layout(self) -> StepLayout:
         diagnosis = self.walk.diagnosis
-        # The question comes first; key l shows the lesson's example.
+        # The question comes first; Tab shows the lesson's example.
         return StepLayout(alone=diagnosis.open, chart=self._recorded_chart, under=True)
 
     def _lines(self, width: int) -> Lines:
