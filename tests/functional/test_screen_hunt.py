@@ -160,8 +160,9 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter")
         assert isinstance(app.screen, HomeScreen)
         assert workshop.starts.made[0].ended == 1
-        (line,) = [line for line in text_of(app).splitlines() if "The hunt" in line and "NEXT" not in line]
-        assert line.count("✓") == 2
+        (line,) = [line for line in text_of(app).splitlines() if line.startswith((" ● The hunt", " ▸ The hunt"))]
+        assert " done " in line
+        assert "noise named" in line
         assert workshop.hunts.hunt is None
 
 
