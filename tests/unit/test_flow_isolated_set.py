@@ -23,7 +23,7 @@ from jitter_workshop.flow.measuring.isolated_set import (
     room,
     with_allowed,
 )
-from jitter_workshop.flow.measuring.placement_plan import plan_on
+from jitter_workshop.flow.measuring.placement_plan import placed_on, plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
@@ -246,6 +246,22 @@ def test_the_plan_of_a_ring_on_both_sides_is_where_it_will_run(tmp_path: Path) -
     planned = plan_on(LiveTree(tmp_path), host(CpuSet((0,)), 2), MeasureRequest(), CpuSet())
     assert [int(change.after) for change in planned.changes] == [0, 1]
     assert planned.text.endswith("to move threads to the isolated CPUs.")
+
+
+def test_the_plan_of_a_run_that_must_stay_outside_names_the_cpu_outside_and_the_reason(tmp_path: Path) -> None:
+    """A real-time thread on the only isolated CPU would leave no CPU to the measuring process."""
+    one_of_two(tmp_path)
+    request = MeasureRequest(workload="wakeup", sched_priority=20, lock="plain")
+    topology = host(CpuSet((0,)), 2)
+    planned = placed_on(LiveTree(tmp_path), topology, request, CpuSet())
+    assert (planned.placement.sampler, planned.inside) == (0, None)
+    with pytest.raises(HostError) as refusal:
+        resolve(request, topology, CpuSet(), "/nowhere", within=ONE)
+    assert planned.why_outside == refusal.value.message
+    ordinary = placed_on(LiveTree(tmp_path), topology, MeasureRequest(workload="wakeup"), CpuSet())
+    assert (ordinary.placement.sampler, ordinary.inside, ordinary.why_outside) == (1, ONE, "")
+    free = placed_on(LiveTree(tmp_path), topology, MeasureRequest(workload="spin", placement="none"), CpuSet())
+    assert (free.inside, free.why_outside) == (None, "")
 
 
 @given(st.integers(2, 8), st.data())

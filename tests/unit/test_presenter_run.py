@@ -156,6 +156,19 @@ def test_a_run_names_its_cpus_and_a_second_run_refers_to_the_page_of_the_first()
     assert "threads  wherever the scheduler puts them" in free
 
 
+def test_a_run_with_a_lock_names_its_three_threads_and_why_an_isolated_cpu_is_not_used() -> None:
+    request = MeasureRequest(workload="wakeup", sched_priority=20, lock="plain")
+    why = "SCHED_FIFO on CPU 1 would leave no CPU to the rest"
+    lines = run_view.about_to_measure(request, False, 200, placed=(("sleeper", 0),), why_outside=why)
+    shown = [line.plain for line in lines]
+    threads = "threads  sleeper, lock-holder and between on CPU 0"
+    assert f"{threads}. The isolated CPUs are not used: {why}." in shown
+    assert "noise    none beside the run's own threads" in shown
+    assert threads in [line.plain for line in run_view.about_to_measure(request, False, 200, placed=(("sleeper", 0),))]
+    free = run_view.about_to_measure(MeasureRequest(placement="none"), False, 200, why_outside=why)
+    assert "threads  wherever the scheduler puts them" in [line.plain for line in free]
+
+
 def test_the_write_before_a_run_is_told_with_both_values_and_its_end() -> None:
     path = "/proc/irq/34/smp_affinity_list"
     sent = Change(1, "irq-here", path, "0-1", "1", "runtime", "low", "", kind="cpu-list")

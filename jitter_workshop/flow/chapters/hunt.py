@@ -423,7 +423,7 @@ class Hunts:
         # A run reads the host when it begins. Read it here, too: otherwise noise and run may use different CPUs.
         context.look_again()
         isolated = CpuSet(context.host.isolated)
-        placement, _ = placed_on(context.root, context.topology, walk.measuring.request("again"), isolated)
+        placement = placed_on(context.root, context.topology, walk.measuring.request("again"), isolated).placement
         return placement, context.topology.allowed
 
     def beside(self, request: MeasureRequest) -> MeasureRequest:

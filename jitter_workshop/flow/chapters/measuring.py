@@ -13,7 +13,7 @@ from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.company import barred_company
 from jitter_workshop.flow.measuring.arrival import arrival
-from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
+from jitter_workshop.flow.measuring.placement_plan import PlannedCpus, noise_refused, placed_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words
 from jitter_workshop.model.change import IRQ_HERE, Change
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
@@ -61,14 +61,13 @@ class ChapterMeasuring:
             asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
         return self._context.of_class(dataclasses.replace(asked, arrival=self._arrival(asked)))
 
-    def placed(self, request: MeasureRequest) -> tuple[tuple[str, int], ...]:
-        """Return (thread, CPU) for each thread that a request's run would bind now. Return () for a run whose threads
-        the scheduler moves, and for a run that cannot be placed."""
+    def placed(self, request: MeasureRequest) -> PlannedCpus | None:
+        """Return the CPUs that a request's run would use now; None for a run that cannot be placed."""
         context = self._context
         try:
-            return bound(plan_on(context.root, context.topology, request, CpuSet(context.host.isolated)))
+            return placed_on(context.root, context.topology, request, CpuSet(context.host.isolated))
         except (HostError, UsageError):
-            return ()
+            return None
 
     def _arrival(self, request: MeasureRequest) -> Change | None:
         """Return the write that has the interrupt of the chapter's load arrive on the measured CPU. Return None if the

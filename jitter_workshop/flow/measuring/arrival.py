@@ -70,7 +70,7 @@ def _irq_and_cpu(
     if irq is None:
         return None
     try:
-        placement, _ = placed_on(root, topology, request, isolated)
+        placement = placed_on(root, topology, request, isolated).placement
     except (HostError, UsageError):
         return None
     cpu = placement.accumulator if placement.sampler is None else placement.sampler

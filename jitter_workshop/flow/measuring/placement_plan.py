@@ -3,21 +3,20 @@ host changes."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 
 from jitter_workshop.bench.noiseorder import order_for
 from jitter_workshop.bench.placement import choose_cpus
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.known_lines import known_lines
-from jitter_workshop.flow.measuring.isolated_set import own_cpus, with_allowed
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.isolated_set import own_cpus
+from jitter_workshop.flow.measuring.request import MeasureRequest, resolve
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import Measurement
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.record import made_of
+from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ALONE
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement, WorkloadName
@@ -81,17 +80,34 @@ def request_of(
     return request.on(Placement("chosen", producer, accumulator, journaller))
 
 
-def placed_on(
-    root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
-) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run, and the CPUs that this tool has isolated. The second value is None if the run will
-    use CPUs that are not isolated. This happens if too few CPUs are isolated, or if the request's placement is
-    ``none``. Raise the errors of ``bench.placement.choose_cpus``."""
+@dataclass(frozen=True, slots=True)
+class PlannedCpus:
+    """Hold the CPUs that a run will use.
+
+    - ``inside``: the CPUs that this tool has isolated, if the run will use them; else None. The run will not if too few
+      CPUs are isolated, if its real-time threads would leave no CPU to the measuring process, or if the scheduler
+      places its threads.
+    - ``why_outside``: the reason why the isolated CPUs are not used; "" if they are, or if there are none.
+    """
+
+    placement: Placement
+    inside: CpuSet | None
+    why_outside: str = ""
+
+
+def placed_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlannedCpus:
+    """Return the CPUs that a run will use, by the rules of the run itself (``flow.measuring.measure.ChosenCpus``).
+    Raise the errors of ``bench.placement.choose_cpus``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
+    why_outside = ""
     if own and request.placement != "none":
-        with contextlib.suppress(HostError, UsageError):
-            return choose_cpus(with_allowed(topology, own), request.wish(own), isolated | own, lines), own
-    return choose_cpus(topology, request.wish(), isolated, lines), None
+        try:
+            return PlannedCpus(resolve(request, topology, isolated, "", own, lines=lines).placement, own)
+        except HostError as refusal:
+            why_outside = refusal.message
+        except UsageError:
+            pass  # A run is refused for it; its CPUs are planned all the same.
+    return PlannedCpus(choose_cpus(topology, request.wish(), isolated, lines), None, why_outside)
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
@@ -101,12 +117,12 @@ def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, i
     if request.noise is None:
         return ""
     try:
-        placement, own = placed_on(root, topology, request, isolated)
+        planned = placed_on(root, topology, request, isolated)
     except (HostError, UsageError):
         return ""
     try:
         # A process of ours outside of the isolated set makes the noise.
-        order_for(request.noise, placement, topology.allowed - (own or CpuSet()), 1)
+        order_for(request.noise, planned.placement, topology.allowed - (planned.inside or CpuSet()), 1)
     except HostError as error:
         return error.message
     return ""
@@ -114,19 +130,23 @@ def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, i
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
     """Return the placement of :func:`placed_on` as a plan. Raise the errors of ``bench.placement.choose_cpus``."""
-    placement, own = placed_on(root, topology, request, isolated)
-    if own is None:
-        return placement_plan(placement, topology.allowed, request.workload)
-    plan = placement_plan(placement, topology.allowed | own, request.workload)
+    planned = placed_on(root, topology, request, isolated)
+    if planned.inside is None:
+        return placement_plan(planned.placement, topology.allowed, request.workload)
+    plan = placement_plan(planned.placement, topology.allowed | planned.inside, request.workload)
     return dataclasses.replace(
         plan, text=f"{plan.text} Root's rights are needed only to move threads to the isolated CPUs."
     )
 
 
+def placed_threads(placement: Placement, workload: str) -> list[tuple[str, int]]:
+    """Return (thread, CPU) for each measured thread that a placement binds."""
+    fields = KINDS[workload].threads.items()
+    return [(name, cpu) for name, field in fields if (cpu := getattr(placement, field)) is not None]
+
+
 def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring") -> PlanView:
     """Return a plan with one change for each thread; the placement ``none`` has no changes."""
-    fields = KINDS[workload].threads.items()
-    placed = [(name, cpu) for name, field in fields if (cpu := getattr(placement, field)) is not None]
     changes = tuple(
         Change(
             n=n,
@@ -138,7 +158,7 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
             risk="low",
             why=_WHY[name],
         )
-        for n, (name, cpu) in enumerate(placed, start=1)
+        for n, (name, cpu) in enumerate(placed_threads(placement, workload), start=1)
     )
     if not changes:
         return PlanView((), 0, "Nothing is changed.")

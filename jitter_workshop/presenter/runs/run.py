@@ -23,7 +23,7 @@ from jitter_workshop.model.run import (
     ThreadRecord,
     of_transit,
 )
-from jitter_workshop.model.spec import KINDS, PRESETS
+from jitter_workshop.model.spec import KINDS, PRESETS, helper_threads
 from jitter_workshop.model.text import (
     CELL,
     ID,
@@ -149,6 +149,7 @@ def about_to_measure(
     placed: Sequence[tuple[str, int]] = (),
     repeats: bool = False,
     settings: str = "",
+    why_outside: str = "",
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
@@ -158,6 +159,8 @@ def about_to_measure(
     (thread, CPU) for each thread that the run binds; () if it is not known, or if the scheduler places the threads.
     ``repeats``: True if the page of the chapter's first run told already how such runs are traced and judged.
     ``settings``: the settings of earlier chapters that are still applied; "" for none.
+    ``why_outside``: the reason why the run will not use the CPUs that this tool has isolated; "" if it will, and if
+    there are none.
     """
     cpus = placed or (
         ("producer", request.producer_cpu),
@@ -165,11 +168,14 @@ def about_to_measure(
         ("journaller", request.journaller_cpu),
         ("sampler", request.cpu),
     )
-    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
+    where = _where([(name, cpu) for name, cpu in cpus if cpu is not None], helper_threads(request.lock))
+    if why_outside:
+        where = f"{where}. The isolated CPUs are not used: {clean(why_outside, REASON)}." if where else where
     free = request.placement == "none"
     tail, each_ns = tail_of(request.workload, asked), interval_ns(request)
     judged = judging_figure(request.workload, tail, each_ns, per_second, from_due_time=from_due_time)
     noise = f"{clean(request.noise, WORD)}: {describe_noise(request, company)}" if request.noise else "none"
+    noise = f"{noise} beside the run's own threads" if request.lock != "none" and not request.noise else noise
     lines = [small_title("THIS RUN")]
     for name, value in (
         ("run", f"{clean(request.label, ID)} ({request.workload})"),
@@ -186,6 +192,15 @@ def about_to_measure(
     if on_battery:
         lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
+
+
+def _where(placed: Sequence[tuple[str, int]], helpers: Sequence[str]) -> str:
+    """Say on which CPU each thread runs; "" if no thread is bound. ``helpers``: the other threads of a run with a lock.
+    They share the CPU of the measured thread."""
+    if helpers and len(placed) == 1:
+        (name, cpu), (*others, last) = placed[0], helpers
+        return f"{', '.join([name, *others])} and {last} on CPU {cpu}"
+    return ", ".join(f"{name} on CPU {cpu}" for name, cpu in placed)
 
 
 def write_of_run(request: MeasureRequest) -> str:

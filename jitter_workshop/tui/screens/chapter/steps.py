@@ -18,7 +18,7 @@ from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.kept_settings import KeptSettings, kept_settings
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
-from jitter_workshop.flow.measuring.placement_plan import same_writes
+from jitter_workshop.flow.measuring.placement_plan import placed_threads, same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, StepName
@@ -881,6 +881,7 @@ class Measure(Step):
         request, battery = self._request, bool(self.page.workshop.context.host.on_battery)
         runs = self.page.workshop.context.runs.every()
         self._read = request
+        planned = self.walk.measuring.placed(request)
         return about_to_measure(
             request,
             battery,
@@ -891,9 +892,10 @@ class Measure(Step):
             self.page.asked,
             expected_rate(request, runs),
             self.walk.runs.from_due_time,
-            self.walk.measuring.placed(request),
+            placed_threads(planned.placement, request.workload) if planned is not None else (),
             self._repeats(request),
             kept_in_short(kept_settings(self.page.workshop, self.walk, request)),
+            planned.why_outside if planned is not None else "",
         )
 
     def _repeats(self, request: MeasureRequest) -> bool:
