@@ -742,6 +742,24 @@ async def test_enter_reads_on_to_the_end_before_it_measures(size: tuple[int, int
         assert screen.walk.runs.run_in("measure") is not None
 
 
+async def test_enter_makes_a_run_at_once_beside_the_lesson_and_says_that_more_is_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long = [Text(f"line {n}") for n in range(60)]
+    monkeypatch.setattr("jitter_workshop.tui.screens.chapter.steps.about_to_measure", lambda *args: long)
+    workshop = open_workshop(course=builtin_course())
+    workshop.walk("baseline").go("measure")
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        assert "line 59" not in text_of(app)
+        shown = app.screen.query_one(KeyBar).shown
+        assert {("chapter.enter", "measure"), ("chapter.page_down", "more below")} <= set(shown)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert chapter_of(app).walk.runs.run_in("measure") is not None
+
+
 async def test_m_measures_without_reading_on() -> None:
     workshop = open_workshop(course=builtin_course())
     workshop.walk("baseline").go("measure")
@@ -1070,7 +1088,7 @@ async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
         assert keys_that_wait.NO_SKIP in text_of(app)
 
 
-async def test_n_at_the_last_step_says_that_there_is_no_step_behind_it() -> None:
+async def test_n_at_the_last_step_finishes_the_chapter_as_enter_does() -> None:
     app = at_measure(open_workshop())
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
@@ -1083,11 +1101,11 @@ async def test_n_at_the_last_step_says_that_there_is_no_step_behind_it() -> None
         while chapter._unread() is not None:
             await pilot.press("enter")
             await settled(pilot)
+        assert "Enter finish" in text_of(app)
         await pilot.press("n")
         await settled(pilot)
-        assert chapter.step == "explain"
-        assert keys_that_wait.LAST_STEP in text_of(app)
-        assert keys_that_wait.NO_SKIP not in text_of(app)
+        assert isinstance(app.screen, HomeScreen)
+        assert chapter.walk.progress.done
 
 
 async def test_that_a_step_is_the_first_is_not_said_any_more_on_the_next_lines() -> None:

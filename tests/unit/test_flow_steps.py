@@ -192,23 +192,27 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert last.chapter_id == "pinning"
 
 
-def test_next_is_the_first_chapter_that_was_begun_and_else_the_first_of_the_path() -> None:
-    """A learner who finished a later chapter is not led past the one that is half done."""
+def test_next_is_the_chapter_after_the_finished_one_and_at_the_end_what_was_left_out() -> None:
+    """A learner who left out an earlier chapter, begun or not, is not led back to it at once."""
     path = order_chapters(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
     names = [e.chapter_id for e in path]
     now = names[5]
 
-    def following(*done: str, begun: Sequence[str] = (), in_order_of: Sequence[str] = ()) -> str:
+    def following(
+        *done: str, begun: Sequence[str] = (), in_order_of: Sequence[str] = (), current: str | None = now
+    ) -> str:
         shown = (replace(e, done=e.chapter_id in done, started=e.chapter_id in begun) for e in path)
-        found = next_chapter(tuple(shown), now, in_order_of)
+        found = next_chapter(tuple(shown), current, in_order_of)
         assert found is not None
         return found.chapter_id
 
     assert following() == now, "the chapter in which the learner is comes first"
-    assert following(now) == names[0]
-    assert following(now, names[0]) == names[1]
-    assert following(now, begun=(names[8], names[3])) == names[3]
-    assert following(now, names[3], begun=(names[8], names[3])) == names[8]
+    assert following(now) == names[6]
+    assert following(now, names[6]) == names[7]
+    assert following(now, begun=(names[8], names[3])) == names[6]
+    assert following(*names[5:]) == names[0]
+    assert following(*names[5:], begun=(names[3],)) == names[3]
+    assert following(begun=(names[3],), current=None) == names[3]
     assert following(now, begun=(names[8],), in_order_of=names) == names[0], "a class keeps its order"
 
 
@@ -293,7 +297,8 @@ def test_next_goes_on_where_one_is_and_then_at_the_first_that_is_left() -> None:
 
     assert following(set(), None) == "baseline"
     assert following(set(), "migration") == "migration"
-    assert following({"migration"}, "migration") == "baseline"
+    assert following({"migration"}, "migration") == "pinning"
+    assert following({"migration", "pinning"}, "migration") == "baseline"
     assert following({"baseline", "migration"}, "migration") == "pinning"
     assert following({"baseline", "migration", "pinning"}, "pinning") is None
     assert following(set(), "gone") == "baseline"

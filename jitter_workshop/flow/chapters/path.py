@@ -355,10 +355,11 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
 def next_chapter(path: tuple[PathEntry, ...], current: str | None, of_class: Sequence[str] = ()) -> PathEntry | None:
     """Return the chapter that Enter opens; None if no chapter is left.
 
-    This is the ``current`` chapter if it is unfinished. Otherwise it is the first unfinished chapter of the path that
-    was begun, else the first unfinished one.
+    This is the ``current`` chapter if it is unfinished. If it is done, this is the first unfinished chapter after it: a
+    learner who left out an earlier chapter is not led back to it before the path's end. Without a current chapter, and
+    at the path's end, this is the first unfinished chapter that was begun, else the first unfinished one.
 
-    - A class has its own order of chapters, and no begun chapter comes out of this order.
+    - A class has its own order of chapters: the first unfinished one of this order comes next.
     - Without a class, chapters whose change would show no effect here come after the others, unless they were begun.
     - Some chapters can be done only after a change of this tool has been restored. These chapters come after all other
       chapters that this host can do.
@@ -368,4 +369,11 @@ def next_chapter(path: tuple[PathEntry, ...], current: str | None, of_class: Seq
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
     first = [e for e in here if of_class or not _waits(e) or e.started or e.chapter_id == current]
     unfinished = first or here or [e for e in ours if e.rehearsed]
-    return min(unfinished, key=lambda e: (e.chapter_id != current, not (e.started or of_class)), default=None)
+    at = next((n for n, e in enumerate(path) if e.chapter_id == current and e.done and not of_class), len(path))
+    later = {e.chapter_id for e in path[at + 1 :]}
+
+    def rank(e: PathEntry) -> tuple[bool, bool, bool]:
+        after = e.chapter_id in later
+        return e.chapter_id != current, not after, not (after or e.started or of_class)
+
+    return min(unfinished, key=rank, default=None)

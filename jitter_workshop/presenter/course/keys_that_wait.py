@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 FIRST_STEP = "This is the chapter's first step."
-LAST_STEP = "This is the chapter's last step, so n goes no further."
 NO_TABLE = "This step compares no runs, so there is no table."
 NO_PAGES = "Nothing is hidden here: Tab has nothing to switch to."
 NO_COPY = "There is no command to copy at this step."

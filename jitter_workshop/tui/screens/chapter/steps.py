@@ -495,8 +495,7 @@ class Step:
             return "enough"
         enter = self.enter_key
         if not (enter.acts or enter.waits):
-            last = self.name == self.walk.chapter.steps[-1]
-            return self._only_tell(keys_that_wait.LAST_STEP) if last else self.key_enter()
+            return self.key_enter()
         return self._only_tell(keys_that_wait.NO_BOOT if self.walk.chapter.reboot else keys_that_wait.NO_SKIP)
 
     def key_again(self) -> Work:
@@ -966,8 +965,12 @@ class Measure(Step):
 
     @property
     def to_read_first(self) -> Sequence[str]:
-        """Return the pane of the figures, too, before Enter makes the run: what is judged is read first."""
-        return ("#data",) if self._waits else super().to_read_first
+        """Return the pane of the figures, too, before Enter makes the run: what is judged is read first. Beside the
+        lesson, the pane has nothing else, so Enter makes the run at once, except a run that begins with a write."""
+        if not self._waits:
+            return super().to_read_first
+        at_once = self.screen.wide and not self._refused and self._request.arrival is None
+        return () if at_once else ("#data",)
 
     @property
     def enter_key(self) -> EnterKey:
