@@ -27,7 +27,7 @@ from jitter_workshop.presenter.course.path import (
 from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.presenter.host.status import fact_lines as facts_view
 from jitter_workshop.presenter.runs.curves import percentile_table
-from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.prose import prose
 
 
@@ -256,3 +256,16 @@ def test_hostile_names_do_not_reach_the_terminal() -> None:
     facts = [Fact("CPU\x1b[2J", "a\x07b", "c\u202ed")]
     assert all(line.isprintable() for line in plain(facts_view(facts, 40)))
     assert all(line.isprintable() for line in plain(views.path_lines((entry(title="x\x1b]0;y\x07"),), None, 40)))
+
+
+@pytest.mark.parametrize(
+    ("path", "width", "lines"),
+    [
+        ("/sys/kernel/mm/transparent_hugepage/enabled", 30, ["/sys/kernel/mm/", "transparent_hugepage/enabled"]),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", 36, ["/sys/kernel/mm/transparent_hugepage/", "enabled"]),
+        ("vm.compact_unevictable_allowed", 26, ["vm.compact_unevictable_", "allowed"]),
+        ("abcdefghijkl", 8, ["abcdefgh", "ijkl"]),
+    ],
+)
+def test_a_path_is_broken_between_its_parts(path: str, width: int, lines: list[str]) -> None:
+    assert [line.plain for line in wrap(path, width)] == lines

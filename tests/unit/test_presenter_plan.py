@@ -23,6 +23,7 @@ from jitter_workshop.presenter.host.plan import (
     value_told,
 )
 from jitter_workshop.presenter.text.lines import Lines, written
+from jitter_workshop.tuning.tunables.isolation import Isolation
 from tests.madeplans import change, isolation
 
 WORDS = st.text(max_size=60)
@@ -92,6 +93,21 @@ def test_a_mask_is_shown_with_its_cpus_and_a_task_with_its_name() -> None:
     assert value_told("00000000,00000000", "cpu-mask") == "00000000,00000000 (no CPU)"
     assert value_told("3", "value") == "3"
     assert value_told("\x1b[2J", "cpu-mask") == shown_value("\x1b[2J")
+
+
+def test_a_reason_stands_once_and_a_value_that_is_written_again_stays() -> None:
+    why = Isolation.why
+    file = change(1, tunable="isolation", path="/sys/fs/cgroup/cpuset/a", why=why)
+    thread = change(
+        2, tunable="isolation", path="sched_setaffinity(5@9)", kind="irq-thread", before="0", after="0",
+        why="Making the cpuset overwrites the affinity of 'irq/24'.",
+    )  # fmt: skip
+    lines = plan_lines(PlanView((file, thread, dataclasses.replace(file, n=3)), 2, "All."), 120)
+    shown = " ".join(" ".join(lines).split())
+    assert shown.count(why) == 1
+    assert "sched_setaffinity(5@9) stays 0 Making the cpuset overwrites the affinity of 'irq/24'." in shown
+    assert "0 → 0" not in shown
+    assert shown.count("1 → 0") == 2
 
 
 def test_a_plan_of_a_few_dozen_writes_is_one_list_on_the_screen() -> None:

@@ -238,6 +238,16 @@ def test_a_path_below_a_fact_is_in_one_piece(width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
+def test_the_sources_of_all_facts_begin_in_one_column() -> None:
+    long, short = "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/sys/kernel/mm/ksm/run"
+    found = [Fact("Clock", "tsc", "", long), Fact("Kernel samepage merging", "0", "off", short)]
+    lines = [line.plain for line in fact_lines(found, 78)]
+    begins = {line.index(path) for path in (long, short) for line in lines if path in line}
+    assert begins == {78 - len(long)}
+    wide = [line.plain for line in fact_lines(found, 120)]
+    assert {line.index("/sys/") for line in wide if "/sys/" in line} == {wide[1].index("tsc")}
+
+
 @pytest.mark.parametrize("width", [34, 58, 100])
 def test_a_long_title_of_a_fact_is_not_cut(width: int) -> None:
     found = [Fact("Update of memory statistics", "can be better: 1 → 10 s", "a worker"), Fact("Load", "0.10", "few")]

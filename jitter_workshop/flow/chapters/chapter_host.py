@@ -30,7 +30,7 @@ AT_NEXT_BOOT = "The writes take effect at the next boot"
 REBOOT = "reboot, then start the workshop again"
 NOT_WRITTEN = "nothing is written on a recording"
 NOT_IN_EFFECT = "some of the written boot parameters are not in effect"
-RESTORED_AT_THE_END = "When you leave, the workshop asks: restore the old values, or keep the new values."
+RESTORED_AT_THE_END = "The old values are restored when you leave the workshop, unless you keep the changes."
 _BEGUN_THERE = "The plan begins with the values of that run, and not with those of the recorded host."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 

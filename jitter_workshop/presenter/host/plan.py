@@ -241,21 +241,22 @@ def _tunable(
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
     lines += wrap(clean(why, PARAGRAPH), width, "  ", style="dim") if why else []
     rows = _rows(shown, unfold)
+    said = why
     for row in rows:
         if len(row) > 1:
             lines += _folded(row, unfold, width)
             continue
         (change,) = row
         # A task has only numbers in its path, so its name is shown even where other reasons are left out.
-        wanted = change.why != why and (not others or change.kind in _OF_TASKS)
+        wanted = change.why not in (why, said) and (not others or change.kind in _OF_TASKS)
         made = _change(change, width, brief=bool(others))
         if wanted:
-            why = change.why
-            beside = Text(f"   {clean(why, SENTENCE)}", "dim")
+            said = change.why
+            beside = Text(f"   {clean(said, SENTENCE)}", "dim")
             if change.kind in _OF_TASKS and len(made) == 1 and made[0].cell_len + beside.cell_len <= width:
                 made[0].append(beside)
             else:
-                made += wrap(clean(why, SENTENCE), width, " " * 8, style="dim")
+                made += wrap(clean(said, SENTENCE), width, " " * 8, style="dim")
         lines += made
     lines += items(others, width, "    + ")
     of_tasks = any(len(row) == 1 and row[0].kind in _OF_TASKS for row in rows)
@@ -282,7 +283,9 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     path = Text(clean(change.path, PATH))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
-    values = Text.assemble((f"{before} → ", "dim"), cpu, after)
+    # A value that another write of the plan would change is written once more, so that it stays.
+    lead = "stays " if change.before == change.after else f"{before} → "
+    values = Text.assemble((lead, "dim"), cpu, after)
     values.append("  (restored when the program ends)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]

@@ -275,6 +275,9 @@ def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
     column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2
+    # No path is broken in two: for a long one, all sources begin further to the left.
+    longest = max((len(word) for fact in found for word in clean(fact.source, LINE).split()), default=0)
+    beside = " " * min(column, max(width - longest, 0))
     for fact in found:
         lines += [Text()] if airy and len(lines) > 1 else []
         value = Text(clean(fact.value, REASON), "bold text")
@@ -286,8 +289,5 @@ def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *
         if fact.meaning:
             lines += wrap(clean(fact.meaning, SENTENCE), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            source = clean(fact.source, LINE)
-            # A path is not broken in two: a long one begins further to the left.
-            longest = max(map(len, source.split()), default=0)
-            lines += wrap(source, width, " " * min(column, max(width - longest, 0)), style="faint")
+            lines += wrap(clean(fact.source, LINE), width, beside, style="faint")
     return lines

@@ -250,10 +250,12 @@ def _words(plain: str) -> Iterator[tuple[int, int]]:
 
 def _break(word: str, room: int) -> int:
     """Return the position at which a word that is longer than ``room`` is cut. This is after the last ``/``, ``,`` or
-    similar mark in the second half of the room. Without such a mark, it is the end of the room.
+    similar mark in the second half of the room, else in the second quarter, so that no part of a path is broken. Else
+    it is after the last ``_``, ``-`` or ``.`` in the second half, else at the end of the room.
     """
     cut = max(len(set_cell_size(word, room)), 1) if cell_len(word) > room else len(word)
-    places = [word.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
+    marks = (("/,;|:=", cut // 2), ("/,;|:=", cut // 4), ("_-.", cut // 2))
+    places = (word.rfind(mark, begin, cut) + 1 for some, begin in marks for mark in some)
     return next(filter(None, places), cut)
 
 

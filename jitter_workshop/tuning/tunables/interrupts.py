@@ -102,8 +102,9 @@ class IrqAffinity(Settings):
     id = IRQ_AFFINITY
     title = "Interrupts"
     why = (
-        "An interrupt takes a few microseconds from the task on its CPU. The softirq after the interrupt takes many "
-        "more. A device works equally well with any CPU that handles its interrupt."
+        "An interrupt takes a few microseconds from the task on its CPU; in a guest often tens, because its handler "
+        "may have to wait for the hypervisor. A softirq after the interrupt takes many more. A device works equally "
+        "well with any CPU that handles its interrupt."
     )
     danger = "the other CPUs handle all devices; a CPU that comes online later handles no new interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"

@@ -47,7 +47,7 @@ class Isolation(Tunable):
     )
     danger = "the other CPUs do all other work; each thread that should run on an isolated CPU must be pinned"
     risk = "medium"
-    document = "Documentation/admin-guide/cgroup-v2.rst"
+    document = "Documentation/admin-guide/cgroup-v2.rst; version 1: Documentation/admin-guide/cgroup-v1/cpusets.rst"
     owns = (
         *(f"{place}/{GROUP}" for place in _PLACES[:2]),
         *(f"{place}/{GROUP}/cpuset.cpus" for place in _PLACES[:2]),
