@@ -28,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import INTENDED, Progress, RunObserver, RunStarted
-from jitter_workshop.model.spec import RunSpec, busy_threads, clock_seconds
+from jitter_workshop.model.spec import RunSpec, between_blocks_s, busy_threads, clock_seconds
 
 M = TypeVar("M")
 
@@ -128,7 +128,8 @@ def measure_spec(
 def expected_seconds(spec: RunSpec) -> float:
     """Estimate the seconds that a run takes, with calibration, pauses and settling."""
     measured_s = spec.blocks * spec.block_length_ns / 1e9
-    return spec.settle_s + clock_seconds(measured_s, spec.blocks, traced=spec.traced)
+    between_s = between_blocks_s(spec.workload, traced=spec.traced, noisy=spec.noise is not None)
+    return spec.settle_s + clock_seconds(measured_s, spec.blocks, between_s, traced=spec.traced)
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:

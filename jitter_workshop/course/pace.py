@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from jitter_workshop.course.recall import AT_ONCE
 from jitter_workshop.model.course import OPEN, Chapter, GuessTask, Measurement, StepName
 from jitter_workshop.model.program import OBSERVED_S
-from jitter_workshop.model.spec import PRESETS, clock_seconds
+from jitter_workshop.model.spec import LEAST_BETWEEN_S, PRESETS, clock_seconds
 from jitter_workshop.model.text import split_code
 
 WORDS_A_MINUTE = 180
@@ -70,9 +70,9 @@ def chapter_minutes(chapter: Chapter) -> float:
 
 
 def run_s(measurement: Measurement) -> float:
-    """Return the seconds of a run, with its start and the time between its blocks."""
+    """Return the seconds of a run, with its start and the time between its blocks on a quiet host."""
     length_s = measurement.length_s
-    return clock_seconds(length_s, length_s * 1e9 / PRESETS[measurement.preset].block_ns)
+    return clock_seconds(length_s, length_s * 1e9 / PRESETS[measurement.preset].block_ns, LEAST_BETWEEN_S)
 
 
 def words_of_page(page: str) -> int:

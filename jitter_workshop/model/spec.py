@@ -225,22 +225,31 @@ PRESETS: dict[str, Preset] = {
 START_S, START_TRACED_S = 1.0, 2.0
 """Seconds that a run takes in addition to its blocks, without and with the kernel's trace: the child starts,
 calibrates, locks memory, and ends; the trace is set up and taken down (measured)."""
-BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
-"""Seconds between two blocks, without and with the kernel's trace: the pause, the lead-in, and the work behind a block
-(measured on a guest with two CPUs)."""
+LEAST_BETWEEN_S = 0.11
+"""Seconds between two blocks of most workloads on a quiet host (measured on a guest with two CPUs)."""
+_BETWEEN_OF_RING_S = 0.2
+_TRACE_S = 0.08
+_BESIDE_NOISE = 1.4
 
 
-def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
+def between_blocks_s(workload: str, *, traced: bool = False, noisy: bool = False) -> float:
+    """Return the usual seconds between two blocks: the pause, the lead-in, and the work behind a block (measured on a
+    guest with two CPUs that had other work, too). A block of the ring has the most to analyse. A noise takes a part of
+    the CPUs for that work.
+    """
+    own_s = (_BETWEEN_OF_RING_S if workload == "ring" else LEAST_BETWEEN_S) + (_TRACE_S if traced else 0.0)
+    return own_s * (_BESIDE_NOISE if noisy else 1.0)
+
+
+def clock_seconds(measured_s: float, blocks: float, between_s: float, *, traced: bool = False) -> float:
     """Return the estimated length of a run in s, including its start and the pauses between blocks.
 
     - ``measured_s``: the seconds in which the run measures.
     - ``blocks``: the number of blocks.
-    - ``traced``: True if the run has a trace. A pause then has at least the usual length.
-    - ``between_s``: the length of a pause in an earlier run. None: the usual length.
+    - ``between_s``: the seconds between two blocks, such as :func:`between_blocks_s`.
+    - ``traced``: True if the run has a trace.
     """
-    usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
-    each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
-    return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s
+    return (START_TRACED_S if traced else START_S) + measured_s + blocks * between_s
 
 
 @dataclass(frozen=True, slots=True)

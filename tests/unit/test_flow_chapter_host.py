@@ -98,7 +98,7 @@ def test_apply_makes_only_the_shown_writes(live: FakeWorkshop, tree: Path) -> No
     assert tuple(agent_connection.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
     assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now has the wanted values." in view.text
-    assert "restore the old values, or keep the new values" in view.text
+    assert "The old values are restored when you leave the workshop, unless you keep the changes." in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
     assert written == {c.path.lstrip("/") for c in shown}

@@ -192,7 +192,7 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     assert last.chapter_id == "pinning"
 
 
-def test_next_is_the_chapter_after_the_finished_one_and_at_the_end_what_was_left_out() -> None:
+def test_next_is_the_chapter_after_the_finished_one_and_at_the_end_one_that_was_left_out() -> None:
     """A learner who left out an earlier chapter, begun or not, is not led back to it at once."""
     path = order_chapters(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
     names = [e.chapter_id for e in path]

@@ -8,7 +8,7 @@ import pytest
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part
-from jitter_workshop.presenter.course.next_step import LEAST_NS, what_is_left
+from jitter_workshop.presenter.course.next_step import LEAST_NS, QUEUED, what_is_left
 from tests.unit.test_flow_suspects import cause, report
 
 COURSE = load_course()
@@ -45,6 +45,18 @@ def test_a_stall_that_is_left_names_its_cause_and_where_to_go(chapter: str, kind
     assert told.startswith("**What is left:** the longest stall of the second run took 4.04 ms, most of it `")
     assert name.partition("/u")[0].partition(":")[0].replace("_", " ") in told.replace("_", " ")
     assert told.endswith(ends)
+
+
+def test_a_latency_longer_than_the_longest_stall_gets_its_reason() -> None:
+    found = COURSE.chapter("isolation")
+    assert found is not None
+    made = left("irq", "eth0-rx-0")
+    assert f"took 4.04 ms ({QUEUED}), most of it" in what_is_left(made, found, COURSE, 6_000_000)
+    assert QUEUED not in what_is_left(made, found, COURSE, 4_200_000)
+    # Beside the longest stall with a known cause, max has another reason.
+    longest = left("no_event", "", 9_000_000, 9_000_000).worst[1]
+    told = what_is_left(dataclasses.replace(made, worst=(*made.worst, longest)), found, COURSE, 20_000_000)
+    assert QUEUED not in told
 
 
 def test_a_longer_stall_without_a_named_cause_does_not_hide_the_next_step() -> None:

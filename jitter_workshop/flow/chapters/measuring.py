@@ -13,7 +13,13 @@ from jitter_workshop.flow.chapters.runs import TRACED, ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.company import barred_company
 from jitter_workshop.flow.measuring.arrival import arrival
-from jitter_workshop.flow.measuring.placement_plan import PlannedCpus, noise_refused, placed_on, request_of
+from jitter_workshop.flow.measuring.placement_plan import (
+    PlannedCpus,
+    noise_refused,
+    placed_on,
+    placed_threads,
+    request_of,
+)
 from jitter_workshop.flow.measuring.request import MeasureRequest, arrival_words
 from jitter_workshop.model.change import IRQ_HERE, Change
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
@@ -61,7 +67,13 @@ class ChapterMeasuring:
             asked = dataclasses.replace(asked, settle_s=max(self._chapter.shows.settle_s - since, 0.0))
         return self._context.of_class(dataclasses.replace(asked, arrival=self._arrival(asked)))
 
-    def placed(self, request: MeasureRequest) -> PlannedCpus | None:
+    def placed(self, request: MeasureRequest) -> tuple[tuple[str, int], ...]:
+        """Return (thread, CPU) for each thread that a request's run would bind now. Return () for a run whose threads
+        the scheduler moves, and for a run that cannot be placed."""
+        planned = self.planned_cpus(request)
+        return tuple(placed_threads(planned.placement, request.workload)) if planned is not None else ()
+
+    def planned_cpus(self, request: MeasureRequest) -> PlannedCpus | None:
         """Return the CPUs that a request's run would use now; None for a run that cannot be placed."""
         context = self._context
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, interval_ns, pacing
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.model.spec import KINDS, clock_seconds
+from jitter_workshop.model.spec import KINDS, between_blocks_s, clock_seconds
 from jitter_workshop.model.text import ID, WORD, clean
 from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.omission import LEAST_SENT
@@ -42,7 +42,7 @@ class Outlook:
     - ``beside``: the name of an earlier run beside the same noise, if only its placement differs; or None.
     - ``beside_made``: how many messages the run ``beside`` makes in this run's time; None without such a run.
     - ``noisy``: True if a noise runs during the run.
-    - ``usual_pauses``: True if the length of the pauses between blocks is assumed, because no earlier run on this host
+    - ``usual_pauses``: True if the length of the pauses between blocks is assumed, because no earlier run of this kind
       shows this length.
     - ``settle_s``: seconds at the start that are not recorded.
     """
@@ -87,9 +87,8 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         solid = _furthest(reached, [(p, budget(p, 1.0)) for p in PERCENTILES])
         if seen is not None:
             distinct = _furthest(reached, [(p, _of(p, 1.0, seen)) for p in PERCENTILES])
-    # Without a run alike, the pauses are those of the newest run: they depend on how busy the host is.
-    between_s = _between_blocks(before or next((run for run in reversed(runs) if run.complete), None))
-    clock_s = request.settle_s + clock_seconds(seconds, cut.count, traced=request.evidence, between_s=between_s)
+    between_s = _pause_s(request, before, runs)
+    clock_s = request.settle_s + clock_seconds(seconds, cut.count, between_s, traced=request.evidence)
     return Outlook(
         request.workload,
         seconds,
@@ -99,7 +98,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         distinct,
         like=_name(before) if before is not None else None,
         noisy=bool(request.noise),
-        usual_pauses=between_s is None,
+        usual_pauses=_between_blocks(before) is None,
         settle_s=request.settle_s,
         beside=_name(beside) if beside is not None else None,
         beside_made=made,
@@ -138,7 +137,7 @@ def _reached(found: Outlook) -> str:
     what = KINDS[found.workload].makes
     length = f"{_takes(found.seconds)} of measuring"
     if found.messages is None:
-        return f"{length}; the first run shows how many {what} this makes."
+        return f"{length}; only the run shows how many {what} this makes."
     known = found.like or found.beside
     # Threads that lose their CPU make less than the pace that is asked for.
     most = found.like is None and (found.noisy or found.beside is not None)
@@ -154,7 +153,10 @@ def _reached(found: Outlook) -> str:
         return f"{said}; the values up to p{found.solid} rest on few stalls." if found.solid else f"{said}."
     if not found.solid:
         return f"{said}: too few for any percentile."
-    return f"{said}: enough to know p{found.solid}{'' if known is not None else ' if all are made'}."
+    if known is None:
+        # Only a run counts the stalls that make the late messages.
+        return f"{said}: enough for p{found.solid} at most. A percentile with fewer than ten stalls beyond it gets a ~."
+    return f"{said}: enough to know p{found.solid}."
 
 
 def _two_digits(count: int) -> int:
@@ -237,6 +239,23 @@ def _of_same_loads(request: MeasureRequest, runs: Iterable[Run]) -> Iterator[Run
             and run.noise == request.noise
         ):
             yield run
+
+
+def _pause_s(request: MeasureRequest, before: Run | None, runs: Sequence[Run]) -> float:
+    """Return the expected seconds between two blocks of a request's run. ``before``: an earlier run of the same kind;
+    None if there is none. Then the newest of ``runs`` shows how much longer the pauses of this host are than the usual
+    ones: they depend on the host, and on how busy it is."""
+    usual_s = between_blocks_s(request.workload, traced=request.evidence, noisy=bool(request.noise))
+    seen_s = _between_blocks(before)
+    if seen_s is not None:
+        # Reading a trace takes its time, and the earlier run may have had none.
+        return max(seen_s, usual_s) if request.evidence else seen_s
+    newest = next((run for run in reversed(runs) if run.complete), None)
+    of_newest_s = _between_blocks(newest)
+    if newest is None or of_newest_s is None:
+        return usual_s
+    noisy = newest.noise is not None
+    return usual_s * of_newest_s / between_blocks_s(newest.workload, traced=request.evidence, noisy=noisy)
 
 
 def _between_blocks(before: Run | None) -> float | None:

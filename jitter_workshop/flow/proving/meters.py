@@ -23,7 +23,7 @@ from jitter_workshop.flow.proving.sides import SideName
 from jitter_workshop.model.change import IRQ_HERE
 from jitter_workshop.model.evidence import load_called
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
-from jitter_workshop.model.spec import Placement, clock_seconds
+from jitter_workshop.model.spec import Placement, between_blocks_s, clock_seconds
 from jitter_workshop.model.text import MOST_NAMES, SHORT
 from jitter_workshop.model.verdict import Side
 from jitter_workshop.session.opened import OpenSession
@@ -170,7 +170,8 @@ def run_seconds(request: MeasureRequest) -> tuple[float, float]:
     estimate."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
-    return blocks_s, request.settle_s + clock_seconds(blocks_s, cut.count, traced=request.evidence)
+    between_s = between_blocks_s(request.workload, traced=request.evidence, noisy=request.noise is not None)
+    return blocks_s, request.settle_s + clock_seconds(blocks_s, cut.count, between_s, traced=request.evidence)
 
 
 def _places(run: Run) -> tuple[int | None, ...]:

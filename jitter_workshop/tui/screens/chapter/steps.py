@@ -880,7 +880,7 @@ class Measure(Step):
         request, battery = self._request, bool(self.page.workshop.context.host.on_battery)
         runs = self.page.workshop.context.runs.every()
         self._read = request
-        planned = self.walk.measuring.placed(request)
+        planned = self.walk.measuring.planned_cpus(request)
         return about_to_measure(
             request,
             battery,
