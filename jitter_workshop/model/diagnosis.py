@@ -65,6 +65,7 @@ class SeenCauses:
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of the gaps in
       the trace. With counters, it is the time of all causes that the kernel counts but does not time.
     - ``others``: the number of smaller causes that are not in ``suspects``.
+    - ``others_ns``: their time, added up; 0 if it is not known.
     - ``why_no_trace``: the reason why there is no trace, "" if there is a trace.
     - ``notes``: further sentences about the run.
     - ``stall``: the stall of the run that is easiest to read, with only its main pieces. None if no stall is suitable.
@@ -96,6 +97,7 @@ class SeenCauses:
     seconds: float = 0.0
     wanted: DiagnosisAsks = "most"
     unlisted_ended_ns: int = 0
+    others_ns: int = 0
     longest: LongestStalls | None = None
 
     def suspect(self, ident: str) -> Suspect | None:

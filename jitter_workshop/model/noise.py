@@ -281,6 +281,8 @@ NOISES = (
     ),
 )
 
+HIDDEN_THREADS = "thief"
+"""The name of a hidden noise's threads."""
 NOISE_KINDS = tuple(noise.id for noise in NOISES)
 HIDEABLE = tuple(noise.id for noise in NOISES if noise.hides and noise.by == "child" and not noise.aimed)
 """The kinds of noise that a hunt can hide. A noise ends with a run if it needs the measured threads or is made in their

@@ -11,6 +11,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.effect import Effects, KnownReason, Relation
 from jitter_workshop.model.host import Topology
+from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.verdict import VerdictWord
@@ -49,14 +50,21 @@ CHANCE_WORDS: dict[Chance, str] = {
 """The words for a ``Chance``, which say what the chapter does on this host."""
 
 OwnLatency = Literal[
-    "better", "worse", "perhaps better", "perhaps worse", "no clear change", "runs differ", "not comparable", "not read"
+    "better",
+    "worse",
+    "perhaps better",
+    "perhaps worse",
+    "no clear change",
+    "difference seen",
+    "not comparable",
+    "not read",
 ]
 """The words for what a learner's two runs of a chapter show of the latency.
 
 - ``better``, ``worse``: it changed by more than chance explains.
 - ``perhaps better``, ``perhaps worse``: it changed, but for another reason than the change, perhaps.
 - ``no clear change``: no figure of latency or stalls changed clearly.
-- ``runs differ``: it changed, and neither run is better: they are two kinds of run.
+- ``difference seen``: it changed, and neither run is better: they are two kinds of run.
 - ``not comparable``: the latencies of the two runs cannot be compared.
 - ``not read``: this version of the program has no report on a trace of the runs, which may say more.
 """
@@ -315,6 +323,7 @@ class CompareView:
     - ``notes``: sentences on the differences between these runs and the runs that the chapter asks for. If ``effects``
       do not include the chapter's figure, there is also a sentence on this figure.
     - ``reason``: why the two runs cannot be compared; None if no such reason is known.
+    - ``judgement``: what is decided about the two runs; None if they cannot be compared.
     """
 
     comparison: Comparison
@@ -323,3 +332,4 @@ class CompareView:
     effects: Effects | None = None
     notes: tuple[str, ...] = ()
     reason: KnownReason | None = None
+    judgement: PairJudgement | None = None

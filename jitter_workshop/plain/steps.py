@@ -10,7 +10,6 @@ from jitter_workshop.course.masks import judge_mask
 from jitter_workshop.errors import WaitStopped
 from jitter_workshop.flow.chapters.kept_settings import kept_settings
 from jitter_workshop.model.course import SLOTS, GuessTask, StepName
-from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.plain import answering, diagnosing, proving, settings, views
@@ -29,7 +28,7 @@ from jitter_workshop.presenter.course.proof_of_isolation import said_of_proof
 from jitter_workshop.presenter.course.typed import parse_mask, parse_time_ns
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
-from jitter_workshop.presenter.runs import curves, effect, effect_table, main_effect, one_run
+from jitter_workshop.presenter.runs import curves, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped, write_to_be_shown
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -488,21 +487,20 @@ class PlainCompare(PlainStep):
             return
         talk.chart(walk.runs.curves())
         second = walk.runs.run_in("again")
-        if view.effects is not None and second is not None:
+        if (judged := view.judgement) is not None and second is not None:
             seen = walk.runs.seen(first), walk.runs.seen(second)
             proof = proving.verdict_above_comparison(self.workshop, walk)
             key = "m" if self._made_anew is not None else ""
-            result = effect.result_of_two_runs(view.effects, seen, view.relation, talk.width, proof, key=key)
+            result = effect.result_of_two_runs(judged, seen, talk.width, proof, key=key)
             talk.say(*result.lines, "")
             found = count_effects(*seen, walk.runs.shows, walk.runs.guessed_figures)
             causes = effect_table.causes_with_row(
-                view.effects.causes, named=effect.named_causes(view.effects, walk.diagnosis.named())
+                judged.found.causes, named=effect.named_causes(judged, walk.diagnosis.named())
             )
             origin = one_run.origin_of(seen[0])
             undecided = proving.newest_proof_is_undecided(self.workshop, walk)
-            judged = main_effect.is_sure(view.effects, seen, view.relation)
             told = effect_table.two_run_table(
-                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen, judged=judged
+                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen, judged=judged.sure
             )
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")
@@ -557,14 +555,13 @@ class PlainCompare(PlainStep):
         else:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         self.page.tell_counted("compare")
-        if (both := walk.runs.before_and_after()) is not None:
-            effects = walk.comparison.recorded_effects()
+        both, judged = walk.runs.before_and_after(), walk.comparison.of_recordings()
+        if both is not None and judged is not None:
             found = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
-            relation: Relation = "alike" if walk.runs.repeats else "changed"
-            talk.say("", *effect.result_of_two_runs(effects, both, relation, talk.width).lines)
-            causes = effect_table.causes_with_row(effects.causes, named=effect.named_causes(effects))
-            judged, origin = main_effect.is_sure(effects, both, relation), one_run.origin_of(both[0])
-            talk.say("", *effect_table.two_run_table(found, talk.width, origin, relation, causes, judged=judged))
+            talk.say("", *effect.result_of_two_runs(judged, both, talk.width).lines)
+            causes = effect_table.causes_with_row(judged.found.causes, named=effect.named_causes(judged))
+            origin, relation = one_run.origin_of(both[0]), judged.relation
+            talk.say("", *effect_table.two_run_table(found, talk.width, origin, relation, causes, judged=judged.sure))
         talk.say("")
         task = chapter.prediction
         if walk.guess.outcome() is not None:

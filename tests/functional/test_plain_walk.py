@@ -158,7 +158,7 @@ def test_a_run_that_cannot_be_compared_is_made_again_from_the_comparison(monkeyp
     workshop = quad()
     said = " ".join(talk("3||5||6|m|m|6|q", workshop, "baseline").split())
     assert "Not comparable: in the second run, " in said
-    assert "Measure the second run again (m), or go on" in said
+    assert "the second run again (m). If" in said
     assert workshop.measured == 3
     assert said.index("At this step, m makes the run again.") < said.index(UNCHANGED)
     # Without such a reason, the step has no run to make.

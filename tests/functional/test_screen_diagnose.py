@@ -206,7 +206,7 @@ async def test_a_run_that_the_screen_made_is_asked_about() -> None:
 async def test_the_table_of_two_runs_has_the_cause_that_was_named(
     monkeypatch: pytest.MonkeyPatch, answered: bool
 ) -> None:
-    monkeypatch.setattr(effect_table, "LEAST_ROW", 0.5)
+    monkeypatch.setattr(effect_table, "LEAST_TOLD", 0.5)
     workshop = at_diagnose()
     measured(workshop, "again", 2)
     walk = workshop.walk("baseline")

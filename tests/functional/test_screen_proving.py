@@ -77,7 +77,7 @@ async def paused(pilot: Pilot[Any]) -> None:
 async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
     made = fakeprover.use(monkeypatch)
     async with at_compare(size) as (app, pilot, workshop):
-        assert "2 runs; p proves it" in said(app)
+        assert "two runs, no proof (p)" in said(app)
         assert "p prove it" in said(app)
         await pilot.press("p")
         await settled(pilot)

@@ -9,6 +9,7 @@ import pytest
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.asked_causes import asked_causes
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.chapters.suspects import of_trace, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
@@ -75,7 +76,7 @@ def told(before: KnownRun, after: KnownRun, ident: str, width: int = 120) -> str
     of = chapter(ident)
     found = dataclasses.replace(effects_of_change(before, after, of.shows), causes=times_of_causes(before, after, of))
     other = dataclasses.replace(after, run=dataclasses.replace(after.run, id="another"))
-    return written(effect.result_of_two_runs(found, (before, other), "changed", width).lines)
+    return written(effect.result_of_two_runs(judge_pair(found, (before, other)), (before, other), width).lines)
 
 
 def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:
@@ -114,7 +115,7 @@ def test_compare_tells_the_rest_of_the_time_that_the_change_can_end_by_diagnose(
     found = dataclasses.replace(effects_of_change(every, half, of.shows), causes=times_of_causes(every, half, of))
     after = dataclasses.replace(half, run=dataclasses.replace(half.run, id="another"))
     for short in (True, False):
-        result = effect.result_of_two_runs(found, (every, after), "changed", 400, short=short)
+        result = effect.result_of_two_runs(judge_pair(found, (every, after)), (every, after), 400, short=short)
         said = " ".join(written(result.told).split())
         assert (f"{CAN_END} {nice_ns(round(ended))}/s " in said) == (ended > 0)
         assert written(result.lines).count("can end") == (ended > 0)
@@ -201,9 +202,9 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     assert [one.label for one in few] == ["task python", SHARED]
     many = [CauseTime(f"task {n}", (90.0 - n, 90.0 - n)) for n in range(8)]
     own = CauseTime("own", (2.0, 0), treated=True)
-    assert [one.label for one in effect_table.causes_with_row([*many, own], 2)] == [
-        "task 0", "own",
-    ]  # fmt: skip
+    shown = effect_table.causes_with_row([*many, own], 2)
+    assert [one.label for one in shown] == ["task 0", "own", "7 other causes"]
+    assert shown[-1].ns == (sum(90.0 - n for n in range(1, 8)),) * 2, "what has no row is added up"
     tiny = CauseTime("tiny", (1e3, 1e3)), CauseTime("task", (1e9, 1e9))
     assert [one.label for one in effect_table.causes_with_row(tiny)] == ["task"]
 
@@ -245,15 +246,17 @@ def test_a_cause_that_a_sentence_names_always_has_a_row() -> None:
     many = [CauseTime(f"task {n}", (1e9 - n, 1e9 - n)) for n in range(8)]
     small = CauseTime(SHARED, (1e3, 2e3))
     found = Effects(None, None, None, causes=(*many, small))
-    assert effect.named_causes(found, [f"{SHARED} (2 threads)", "task 9"]) == {SHARED}
+    assert effect.named_causes(judge_pair(found), [f"{SHARED} (2 threads)", "task 9"]) == {SHARED}
     assert SHARED not in [one.label for one in effect_table.causes_with_row(found.causes)]
     for most in (1, 2, 5, None):
         rows = [one.label for one in effect_table.causes_with_row(found.causes, most, {SHARED})]
+        if most is not None:
+            assert rows.pop() == f"{len(many) + 1 - max(most, 2)} other causes"
         assert rows[-1] == SHARED
         assert rows[0] == "task 0", "the largest cause always has a row"
         assert most is None or len(rows) == max(most, 2)
     both = effect_table.causes_with_row(found.causes, 1, {"task 3", "task 5"})
-    assert [one.label for one in both] == ["task 0", "task 3", "task 5"]
+    assert [one.label for one in both] == ["task 0", "task 3", "task 5", "6 other causes"]
 
 
 def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_is_named() -> None:
@@ -262,20 +265,20 @@ def test_the_cause_of_the_headline_has_a_row_and_the_chapters_own_load_is_named(
         effects_of_change(load, PINNED), causes=times_of_causes(load, PINNED, chapter("pinning"))
     )
     assert [one.label for one in found.causes if one.own_load] == ["task python"]
-    named = effect.named_causes(found, ["task bash"])
+    named = effect.named_causes(judge_pair(found), ["task bash"])
     assert named == {SHARED}, "the sentence names its largest cause alone"
     shown = effect_table.causes_with_row(found.causes, 1, named)
     assert [one.label for one in shown] == ["task python", SHARED]
     head, *rows = (line.plain for line in effect_table.two_run_table((), 78, causes=shown))
     assert head.endswith("after")
-    assert [row.split("  ")[0] for row in rows] == ["task python (own noise)", SHARED]
+    assert [row.split("  ")[0] for row in rows] == ["task python (the chapter's noise)", SHARED]
     other = [
         line.plain
         for line in effect_table.two_run_table(
             (), 78, causes=effect_table.causes_with_row(times_of_causes(SHARING, PINNED, chapter("pinning")))
         )
     ]
-    assert not any("own noise" in row for row in other)
+    assert not any("noise" in row for row in other)
 
 
 def test_a_cause_with_more_time_than_all_stalls_is_explained_below_the_table() -> None:

@@ -19,7 +19,7 @@ from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.presenter.course.diagnosis import diagnosis_question
-from jitter_workshop.presenter.runs import effect, main_effect
+from jitter_workshop.presenter.runs import effect, large_figure
 from jitter_workshop.presenter.text.lines import written
 from tests import madeup
 from tests.fakes import FakeWorkshop
@@ -79,12 +79,13 @@ def test_the_result_is_the_counted_figure_and_the_guess_about_a_time_is_not_judg
     assert view is not None
     assert view.effects is not None
     assert view.effects.lead is None
-    told = written(effect.result_of_two_runs(view.effects, pair, view.relation, 100).lines)
+    assert view.judgement is not None
+    told = written(effect.result_of_two_runs(view.judgement, pair, 100).lines)
     assert "the thread gave its CPU up 2/s 800/s 400× more" in " ".join(told.split())
     assert told.startswith(f"{EMULATED}: ")
     assert "better" not in told
-    assert main_effect.large_figure(view.effects) == ("400×", "accent"), "a count, which is neither better nor worse"
-    assert main_effect.large_figure(pair[0]) == ("", "")
+    assert large_figure.large_factor(view.judgement) == ("400×", "accent"), "neither better nor worse"
+    assert large_figure.large_value(pair[0]) == ("", "")
     found = walk.guess.outcome()
     assert found is not None
     assert found.near is None
@@ -111,7 +112,7 @@ def test_a_chapter_without_a_counted_figure_says_why(workshop: FakeWorkshop) -> 
     pair = walk.runs.before_and_after()
     assert pair is not None
     assert view.effects is not None
-    assert effect.result_of_two_runs(view.effects, pair, view.relation, 100).lines == []
+    assert effect.result_of_two_runs(view.judgement, pair, 100).lines == []
 
 
 def test_a_real_machine_keeps_the_chapters_own_figure(workshop: FakeWorkshop) -> None:

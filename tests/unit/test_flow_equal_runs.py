@@ -8,6 +8,7 @@ import pytest
 
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.equal_runs import beside_equal_runs, factors_of_equal_runs
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
@@ -30,7 +31,7 @@ def result(first: Run, second: Run, *others: Run, short: bool = False) -> str:
     both = KnownRun(first), KnownRun(second)
     factors = factors_of_equal_runs(both, (*others, first, second), KnownRun, PINNING)
     found = beside_equal_runs(effects_of_change(*both), factors)
-    return " ".join(written(effect.result_of_two_runs(found, both, "changed", 400, short=short).told).split())
+    return " ".join(written(effect.result_of_two_runs(judge_pair(found, both), both, 400, short=short).told).split())
 
 
 BEFORE, AFTER = run("2", 9_000), run("3", 3_000, sched="fifo")

@@ -7,6 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.measuring.comparing import compare_runs
 from jitter_workshop.flow.measuring.known_reason import (
     causes_of_difference,
@@ -53,7 +54,7 @@ def test_the_causes_of_the_trace_are_told_with_both_times_and_the_run_to_repeat(
     assert reason is not None
     assert sentences(reason) == (
         f"Not comparable: in the first run, {OURS.label} took 97.3 ms of each second (none in the second run). "
-        "Measure the first run again, or go on: equal runs can differ by as much."
+        "Measure the first run again. If you go on, this pair has no result."
     )
     # One cause alone explains less than half of the difference.
     three = (OURS, dataclasses.replace(BROWSER, ns=(90e6, 4e6)), CauseTime("task bash", (20e6, 0.0)))
@@ -65,7 +66,7 @@ def test_the_causes_of_the_trace_are_told_with_both_times_and_the_run_to_repeat(
     reason = known_reason(*both(run(), run()), back)
     assert reason is not None
     assert (reason.run, reason.few) == (1, False)
-    assert what_to_do(reason, "m") == "Measure the second run again (m), or go on: equal runs can differ by as much."
+    assert what_to_do(reason, key="m") == "Measure the second run again (m). If you go on, this pair has no result."
 
 
 def test_nothing_is_a_reason_that_no_event_shows_or_that_is_small() -> None:
@@ -103,7 +104,7 @@ def test_few_messages_are_a_reason_and_are_told_once() -> None:
         "in the second run, only 46 % of the planned messages were sent and task chromium took 466 ms of each second "
         "(none in the first run)"
     )
-    told = written(effect.result_of_two_runs(effects_of_change(*pair), pair, "alike", 300).lines)
+    told = written(effect.result_of_two_runs(judge_pair(effects_of_change(*pair), pair, "alike"), pair, 300).lines)
     assert told.count("planned messages") == 1
     assert told.startswith(
         "Not comparable: in the second run, only 46 % of the planned messages were sent and a thread "
@@ -150,7 +151,7 @@ def test_another_task_that_took_much_more_makes_the_latency_of_a_change_not_comp
     assert reason is not None
     assert sentences(reason, "changed") == (
         "Latency is not comparable: in the second run, task python took 486 ms of each second (83.9 ms in the first "
-        "run). Measure the second run again, or go on: equal runs can differ by as much."
+        "run). Measure the second run again. If you go on, latency stays undecided."
     )
     assert reason.causes == ("task python",)
     assert reason_of("changed", *pair, (LOAD, PYTHON)) == other_work(*pair, (LOAD, PYTHON))

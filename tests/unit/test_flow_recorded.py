@@ -35,7 +35,6 @@ from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.change import Change
-from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import cleaned_sentence
 from jitter_workshop.paths import assets
@@ -166,12 +165,8 @@ def test_tasks_of_others_become_one_when_runs_are_recorded() -> None:
 def of_recorded(walk: ChapterWalk, width: int) -> Lines:
     """Return the result of a chapter's two recorded runs."""
     both = walk.runs.before_and_after()
-    relation: Relation = "alike" if walk.runs.repeats else "changed"
-    return (
-        effect.result_of_two_runs(walk.comparison.recorded_effects(), both, relation, width).lines
-        if both is not None
-        else []
-    )
+    judged = walk.comparison.of_recordings()
+    return effect.result_of_two_runs(judged, both, width).lines if both and judged is not None else []
 
 
 def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWorkshop) -> None:
@@ -182,7 +177,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert walk.chapter.shows is not None
     counts = count_effects(*both, walk.chapter.shows)
     assert counts[0].name == "the thread preempted"
-    assert walk.comparison.recorded_effects().shown == counts[0]
+    assert walk.comparison.of_recordings().found.shown == counts[0]
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(of_recorded(walk, 80))
@@ -243,7 +238,7 @@ def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(work
     assert both is not None
     counts = count_effects(*both, walk.runs.shows, walk.runs.guessed_figures)
     assert [one.name for one in counts[:2]] == ["fastest block ÷ slowest block", "frequency of the hot CPU"]
-    causes = walk.comparison.recorded_effects().causes
+    causes = walk.comparison.of_recordings().found.causes
     told = plain(effect_table.two_run_table(counts, 80, one_run.origin_of(both[0]), "alike", causes))
     assert told.index("fastest block") < told.index("TIME BY CAUSE, A SECOND") < told.index("COUNTS, A SECOND")
     assert told.startswith("RECORDED THE CHAPTER'S FIGURES")

@@ -281,8 +281,8 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("virtio4-input", "the load's interrupt is number 34, virtio4-input. Lists of causes mark it with `*`."),
-        ("virtio1-req.0", "the load's interrupt is virtio1-req.0, and **it cannot be moved**."),
+        ("virtio4-input", "the noise's interrupt is number 34, virtio4-input. Lists of causes mark it with `*`."),
+        ("virtio1-req.0", "the noise's interrupt is virtio1-req.0, and **it cannot be moved**."),
     ],
 )
 def test_the_page_of_the_guess_names_the_interrupt_of_the_load(
@@ -299,7 +299,7 @@ def test_the_page_of_the_guess_names_the_interrupt_of_the_load(
     walk.noise.switch()
     assert said not in walk.page("predict"), "the runs are made without the load"
     monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: company.LoadIrqs())
-    assert "the load's interrupt is" not in workshop.walk("interrupts").page("predict")
+    assert "the noise's interrupt is" not in workshop.walk("interrupts").page("predict")
 
 
 def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: Workshop) -> None:

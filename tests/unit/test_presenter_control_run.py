@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.run import INTENDED, Run, ThreadRecord
 from jitter_workshop.presenter.runs import effect
@@ -39,7 +40,8 @@ def test_a_disturbed_run_without_a_noise_is_told_with_the_key_that_makes_it_agai
     assert disturbed_control((STOPPED, BAD)) == 1
     assert disturbed_control((BAD, STOPPED)) == 0
     assert control_told((STOPPED, BAD), "m") == f"The second run {WARNED} Measure it again (m), or go on."
-    result = effect.result_of_two_runs(effects_of_change(STOPPED, BAD, DUE), (STOPPED, BAD), "changed", 300, key="m")
+    pair = STOPPED, BAD
+    result = effect.result_of_two_runs(judge_pair(effects_of_change(*pair, DUE), pair), pair, 300, key="m")
     assert WARNED in written(result.caveats), "a screen never cuts it"
     assert f"This run {WARNED}" in written(result_of_one_run(BAD, 300, DUE, key="m"))
     assert "no noise" not in written(result_of_one_run(STOPPED, 300, DUE, key="m"))

@@ -54,6 +54,14 @@ def test_after_the_answer_the_largest_cause_comes_first() -> None:
     assert names(judge_diagnosis(seen, "task:sh")) == ["python", "sh", "bash"]
 
 
+def test_causes_without_a_row_are_added_up_after_the_answer() -> None:
+    causes = (suspect("task", "bash", 9, 900_000),)
+    seen = SeenCauses("r", "trace", causes, 9, 1_320_000, 0, others=46, others_ns=420_000)
+    assert written(suspect_lines(seen, -1, None, 80)).rstrip().endswith("and 46 smaller causes")
+    answered = judge_diagnosis(seen, causes[0].id)
+    assert "and 46 smaller causes, together 420 µs" in written(suspect_lines(seen, -1, answered, 80))
+
+
 COURSE = load_course(builtin_course())
 
 

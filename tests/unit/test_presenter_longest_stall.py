@@ -6,10 +6,12 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.chapters.judging import judge_pair
+from jitter_workshop.flow.chapters.longest_stall import largest_cause, longest_stalls
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import EvidenceReport, ExplainedStall, Part
 from jitter_workshop.presenter.runs import effect, verdict
-from jitter_workshop.presenter.runs.longest_stall import largest_cause, longest_stalls, said_of_longest
+from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import KnownRun
 from tests.unit.test_flow_suspects import cause, report
@@ -39,7 +41,7 @@ def told(*parts: Part, back: bool = False, traces: bool = True) -> str:
     assert (found.lead.name, found.lead.one_event) == ("max", True)
     # The sums over the runs name another cause.
     causes = tuple(dataclasses.replace(c, ns=c.ns[::-1]) if back else c for c in (NO_EVENT, TREATED))
-    lines = effect.result_of_two_runs(dataclasses.replace(found, causes=causes), runs, "changed", 300).lines
+    lines = effect.result_of_two_runs(judge_pair(dataclasses.replace(found, causes=causes), runs), runs, 300).lines
     text = " ".join(line.plain for line in lines)
     assert "no event (hypervisor" not in text
     return text

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView, OwnResult
@@ -29,7 +30,8 @@ def result(
     found: Effects, relation: Relation = "changed", noises: tuple[str | None, str | None] = (None, None)
 ) -> OwnResult:
     a, b = (run(noise) for noise in noises)
-    return result_in_short(CompareView(compare(a, b), "", relation, found), (KnownRun(a), KnownRun(b)))
+    judged = judge_pair(found, (KnownRun(a), KnownRun(b)), relation)
+    return result_in_short(CompareView(compare(a, b), "", relation, found, judgement=judged))
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,11 @@ def test_another_task_makes_the_latency_not_comparable_and_leaves_the_count() ->
 
 
 def test_runs_beside_different_noises_differ_and_none_is_better() -> None:
-    assert result(Effects(BETTER, None, BETTER), noises=("stopper", None)).latency == "runs differ"
+    assert result(Effects(BETTER, None, BETTER), noises=("stopper", None)).latency == "difference seen"
 
 
 def test_an_emulated_machine_that_cannot_show_the_change_has_no_result_in_times() -> None:
     a = run()
-    view = CompareView(compare(a, a), "", "changed", Effects(BETTER, None, BETTER))
-    assert result_in_short(view, (KnownRun(a), KnownRun(a)), unshown=True) == OwnResult("not comparable")
+    found = Effects(BETTER, None, BETTER)
+    view = CompareView(compare(a, a), "", "changed", found, judgement=judge_pair(found))
+    assert result_in_short(view, unshown=True) == OwnResult("not comparable")

@@ -192,8 +192,8 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
     [
         (OwnResult("better"), "better", "by your two runs"),
         (OwnResult("perhaps worse", True), "perhaps worse", "by your two runs; the count moved as the lesson says"),
-        (OwnResult("no clear change", True), "count moved", "by your two runs; latency has no clear change"),
-        (OwnResult("not comparable", True), "count moved", "by your two runs; their latency is not comparable"),
+        (OwnResult("no clear change", True), "did its work", "by your two runs; latency has no clear change"),
+        (OwnResult("not comparable", True), "did its work", "by your two runs; their latency is not comparable"),
         (OwnResult("no clear change"), "no clear change", "by your two runs"),
         (
             OwnResult("no clear change", False),
@@ -207,7 +207,7 @@ def test_after_two_runs_a_row_tells_the_learners_own_result(own: OwnResult, word
     one = entry(summary="Look.", chance="moves", result=own)
     assert kind_or_result(one)[0] == word
     assert subject_told(one, minutes=False) == f"{word}: {means} · Look."
-    assert (kind_heading([entry()]), kind_heading([entry(), one])) == ("kind here", "kind or result")
+    assert (kind_heading([entry()]), kind_heading([entry(), one])) == ("this host", "your result")
 
 
 def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.presenter.runs.result_table import CAN_END, most_of_others, result_table
@@ -21,18 +22,18 @@ RUNS = KnownRun(run()), KnownRun(dataclasses.replace(run(), id="another"))
 
 
 def rows(found: Effects, width: int = 78, most: int | None = None) -> list[str]:
-    lines = result_table(found, RUNS, width, "2 runs; p proves it", most=most)
+    lines = result_table(judge_pair(found, RUNS), RUNS, width, "two runs, no proof (p)", most=most)
     assert all(len(line.plain) <= width for line in lines)
     return [" ".join(line.plain.split()) for line in lines]
 
 
 def test_the_rows_have_one_order_and_a_few_words_on_each_difference() -> None:
     assert rows(FOUND) == [
-        "2 runs; p proves it before after",
+        "two runs, no proof (p) before after",
         f"{MOVES} 4.27/s 0/s none after",
         "p99.9 ~17.1 ms ~10.9 ms 1.57× shorter (2× needed)",
         f"{CAN_END} 123 ms/s 0/s none after",
-        "time of other causes 753 ms/s 865 ms/s +112 ms, most: own noise",
+        "time of other causes 753 ms/s 865 ms/s +112 ms, most: the noise",
     ]
 
 
@@ -68,32 +69,35 @@ def test_a_small_screen_leaves_out_extra_rows_and_no_others() -> None:
 def test_a_narrow_terminal_has_the_words_below_their_row() -> None:
     narrow = rows(FOUND, width=40)
     assert "none after" in narrow
-    assert "+112 ms, most: own noise" in narrow
+    assert "+112 ms, most: the noise" in narrow
     assert "…" not in " ".join(narrow)
 
 
 def test_a_gain_has_a_colour_only_if_it_is_sure() -> None:
     sure = dataclasses.replace(TAIL, few=False, factor=17.0)
     for effect, style in ((sure, "good"), (dataclasses.replace(sure, within_runs=True), "text")):
-        lines = result_table(dataclasses.replace(FOUND, lead=effect, tail=effect, causes=()), RUNS, 78, "")
+        judged = judge_pair(dataclasses.replace(FOUND, lead=effect, tail=effect, causes=()), RUNS)
+        lines = result_table(judged, RUNS, 78, "")
         assert [str(line.style) for line in lines] == ["dim", "accent", style]
-    proven = result_table(dataclasses.replace(FOUND, lead=sure, tail=sure, causes=()), RUNS, 78, "", proven=True)
+    judged = judge_pair(dataclasses.replace(FOUND, lead=sure, tail=sure, causes=()), RUNS)
+    proven = result_table(judged, RUNS, 78, "", proven=True)
     assert [str(line.style) for line in proven] == ["dim", "text", "text"]
 
 
 def test_a_factor_of_few_stalls_has_their_number() -> None:
     made = run()
     rates = [(StallRate(100_000, count, float(count), 1e6),) for count in (147, 4)]
-    first, second = (
+    pair = tuple(
         KnownRun(dataclasses.replace(made, id=f"{n}", stalls=dataclasses.replace(made.stalls, rates=one)))
         for n, one in enumerate(rates)
     )
     fewer = Effect(FIGURES["stalls-100us"].title, ("147", "4 a second"), 37.0, "better", "fewer", sort="stalls")
     found = Effects(fewer, None, fewer, tail=fewer)
-    (_, row) = [line.plain for line in result_table(found, (first, second), 78, "")]
+    (_, row) = [line.plain for line in result_table(judge_pair(found, pair), pair, 78, "")]
     assert row.endswith("37× fewer, only 4 after")
     few = dataclasses.replace(fewer, few=True)
     (_, row) = [
-        line.plain for line in result_table(dataclasses.replace(found, tail=few, lead=few), (first, second), 78, "")
+        line.plain
+        for line in result_table(judge_pair(dataclasses.replace(found, tail=few, lead=few), pair), pair, 78, "")
     ]
     assert row.endswith("37× fewer, few stalls")

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.presenter.runs import effect
@@ -45,7 +46,8 @@ def test_many_more_short_stalls_are_told_with_the_cause_that_made_most_of_them()
     said = "Stalls of 1 to 10 µs: 286 → 2,090 a second, most with no event of the kernel."
     assert short_stalls_told((before, after)) == said
     assert short_stalls_told((after, before)) == said.replace("286 → 2,090", "2,090 → 286"), "also if they are gone"
-    result = effect.result_of_two_runs(effects_of_change(before, after), (before, after), "changed", 300)
+    pair = before, after
+    result = effect.result_of_two_runs(judge_pair(effects_of_change(*pair), pair), pair, 300)
     assert said in written(result.notes)
     named = spin(3_229, nic=100, timer=1_250), spin(12_235, nic=9_000, timer=1_254)
     assert short_stalls_told(named).endswith(" a second, most from interrupt nic0.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.measuring.known_reason import cause_by_chance
 from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.model.effect import CauseTime
@@ -27,7 +28,7 @@ def pair(before: dict[str, object], after: dict[str, object]) -> tuple[KnownRun,
 def test_the_result_of_equal_runs_is_their_difference_and_the_reasons_are_notes() -> None:
     both = pair({}, {})
     found = dataclasses.replace(effects_of_change(*both), causes=(BACKUP, TICK))
-    result = effect.result_of_two_runs(found, both, "alike", 78)
+    result = effect.result_of_two_runs(judge_pair(found, both, "alike"), both, 78)
     assert len(result.told) <= 2
     assert result.told[0].plain.startswith(UNCHANGED)
     assert [str(span.style) for span in result_unchanged(found, both).spans] == ["bold accent", "text"]

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import Run, StallRate
@@ -21,7 +22,7 @@ STALLS = Effect(OF_100_US, ("1.6", "9.8 a second"), 6.1, "worse", "more", sort="
 
 def told(found: Effects, *runs: Run, width: int = 78) -> str:
     first, second = runs or (run(), dataclasses.replace(run(), id="another"))
-    return verdict.verdict_of_change(found, (KnownRun(first), KnownRun(second)), None, width).plain
+    return verdict.verdict_of_change(judge_pair(found, (KnownRun(first), KnownRun(second))), width).plain
 
 
 def counted(stalls: int) -> Run:
@@ -36,7 +37,7 @@ def test_a_sure_effect_leads_with_its_size_and_leaves_its_values_to_the_table_to
     whole = f"Looks better: p99.9 is 18× shorter, 210 µs → 12 µs. {verdict.DID_ITS_WORK}"
     assert told(found) == whole
     assert told(found, width=len(whole) - 1) == f"Looks better: p99.9 is 18× shorter. {verdict.DID_ITS_WORK}"
-    assert [str(span.style) for span in verdict.verdict_of_change(found, (), None, 78).spans][:1] == ["bold good"]
+    assert [str(span.style) for span in verdict.verdict_of_change(judge_pair(found), 78).spans][:1] == ["bold good"]
     gone = dataclasses.replace(STALLS, values=("152", "0 a second"), direction="better", how="fewer", at_least=True)
     assert told(Effects(gone, None, gone)) == f"Looks better: {OF_100_US} are gone, 152 → 0 a second."
     new = dataclasses.replace(STALLS, values=("0", "12 a second"), at_least=True)
@@ -64,7 +65,7 @@ def test_the_one_reason_for_perhaps_is_told() -> None:
     other = CauseTime("task terminal", (26e6, 69.8e6), own_load=True)
     nobody = CauseTime(label("no_event", ""), (1.8e6, 6.2e6), named=False)
     ours = CauseTime("work flush_to_ldisc", (1e6, 0.0), treated=True)
-    for cause, why in ((other, "most from own noise"), (nobody, "most with no event")):
+    for cause, why in ((other, "most from the chapter's noise"), (nobody, "most with no event")):
         beside = dataclasses.replace(found, causes=(cause, ours))
         assert told(beside) == f"Latency: perhaps worse ({why})."
         # A number of stalls is said before the cause, which the table has.

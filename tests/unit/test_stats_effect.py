@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.measuring.unchanged import unchanged
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Direction, Effect, Effects, Relation
@@ -31,7 +32,7 @@ from jitter_workshop.model.run import (
     ThreadRecord,
     of_transit,
 )
-from jitter_workshop.presenter.runs import disturbances, effect, effect_table, effect_words, main_effect, one_run
+from jitter_workshop.presenter.runs import disturbances, effect, effect_table, effect_words, large_figure, one_run
 from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.text.lines import Lines, written
 from jitter_workshop.presenter.text.styled import Text
@@ -69,7 +70,8 @@ def between(before: Run, after: Run, shows: Shows | None = None, asked: str | No
 
 def said(found: Effects, *runs: Run, relation: Relation = "changed", width: int = 100) -> str:
     first, second = runs or (run(), dataclasses.replace(run(), id="another"))
-    return written(effect.result_of_two_runs(found, (KnownRun(first), KnownRun(second)), relation, width).lines)
+    both = KnownRun(first), KnownRun(second)
+    return written(effect.result_of_two_runs(judge_pair(found, both, relation), both, width).lines)
 
 
 def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None:
@@ -78,7 +80,7 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert (better.direction, better.lead.name, better.lead.how) == ("better", "stalls of 100 µs and more", "fewer")
     assert better.lead.at_least
     assert "Looks better: stalls of 100 µs and more are gone, 99 → 0 a second." in said(better)
-    assert main_effect.large_figure(better) == ("", ""), "how rare they are now is not known"
+    assert large_figure.large_factor(judge_pair(better)) == ("", ""), "how rare they are now is not known"
     worse = between(run(p50=50, p90=900), run(p50=300, p90=100))
     assert worse.lead is not None
     assert worse.but is not None
@@ -86,7 +88,7 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     shown = between(run(preempted=40), run(p90=4_200, preempted=10), Shows("preempted", 3.0))
     assert shown.lead is not None
     assert (shown.lead.name, shown.direction) == ("p90", "worse")
-    assert main_effect.large_figure(shown) == ("21×", "bad")
+    assert large_figure.large_factor(judge_pair(shown)) == ("21×", "bad")
 
 
 def test_few_events_of_a_chapters_count_are_told_by_their_number_and_without_a_factor() -> None:
@@ -97,7 +99,7 @@ def test_few_events_of_a_chapters_count_are_told_by_their_number_and_without_a_f
     told = said(few, before, after)
     assert "7 → 1 events" in told
     assert "fewer" not in told
-    assert main_effect.large_figure(few) == ("", "")
+    assert large_figure.large_factor(judge_pair(few)) == ("", "")
     many = between(run(preempted=70), after, Shows("preempted", 3.0))
     assert many.shown is not None
     assert many.shown.events is None
@@ -113,7 +115,7 @@ def test_a_sure_loss_leads_the_verdict_and_nothing_of_it_is_cut() -> None:
     pair = KnownRun(run(preempted=40)), KnownRun(after)
     found = between(*(seen.run for seen in pair), Shows("preempted", 3.0))
     for width, short in ((60, False), (100, False), (60, True), (100, True)):
-        result = effect.result_of_two_runs(found, pair, "changed", width, short=short)
+        result = effect.result_of_two_runs(judge_pair(found, pair), pair, width, short=short)
         assert result.uncut == len(result.told)
         kept = " ".join(" ".join(line.plain.split()) for line in result.told)
         assert kept.startswith("Looks worse: p90 is 21× longer")
@@ -121,7 +123,9 @@ def test_a_sure_loss_leads_the_verdict_and_nothing_of_it_is_cut() -> None:
         assert "the thread preempted 40/s 10/s 4× fewer" in kept
         styles = styles_of(result.told)
         assert "bold bad" in styles
-        verdict = effect.result_of_two_runs(found, pair, "changed", width, Text("Proven: no change."), short=short)
+        verdict = effect.result_of_two_runs(
+            judge_pair(found, pair), pair, width, Text("Proven: no change."), short=short
+        )
         kept = " ".join(line.plain for line in verdict.told[: verdict.uncut])
         assert kept.startswith("Proven: no change.")
         assert "p90" in kept
@@ -145,7 +149,7 @@ def test_the_percentile_that_judges_the_runs_is_told_beside_a_larger_effect() ->
     tail = Effect("p99.9", ("9 µs", "8 µs"), 1.125, "better", "shorter")
     found = dataclasses.replace(between(before, after), lead=stalls, tail=tail)
     pair = KnownRun(before), KnownRun(after)
-    line, *rows = effect.result_of_two_runs(found, pair, "changed", 200).told
+    line, *rows = effect.result_of_two_runs(judge_pair(found, pair), pair, 200).told
     assert line.plain == "Looks better: 30× fewer stalls of 1 ms and more, 30 → 1 a second."
     assert {str(span.style) for span in line.spans} == {"bold good"}
     assert not any("bold" in styles_of([row]) for row in rows), "only the verdict is loud"
@@ -159,14 +163,15 @@ def test_a_gain_against_the_median_says_so_and_is_not_coloured_as_a_gain() -> No
     told = " ".join(said(found, before, after).split())
     assert told.startswith("Looks better: p90 is 3× shorter, 900 ns → 300 ns. But p50 is 1.38× longer.")
     assert "p50 80 ns 110 ns 1.38× longer" in told
-    assert "good" not in styles_of(effect.result_of_two_runs(found, pair, "changed", 100).lines)
-    assert main_effect.large_figure(found, runs=pair) == ("3×", "accent")
+    assert "good" not in styles_of(effect.result_of_two_runs(judge_pair(found, pair), pair, 100).lines)
+    assert large_figure.large_factor(judge_pair(found, pair)) == ("3×", "accent")
     # A median that hardly moved, or the same way, says nothing more.
     for p50 in (90, 70):
         after = dataclasses.replace(run(p50=p50, p90=300), id="another")
         found = between(before, after)
         assert "But p50" not in said(found, before, after)
-        assert "good" in styles_of(effect.result_of_two_runs(found, (pair[0], KnownRun(after)), "changed", 100).lines)
+        pair = pair[0], KnownRun(after)
+        assert "good" in styles_of(effect.result_of_two_runs(judge_pair(found, pair), pair, 100).lines)
     # A median that moved by the factor 2 is told as the loss, once.
     twice = dataclasses.replace(run(p50=170, p90=300), id="another")
     assert said(between(before, twice), before, twice).count("p50 ") == 2, "in the verdict and in its row"
@@ -197,14 +202,14 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         pair = beside(first, before), beside(second, after)
         found = between(*pair)
         known = tuple(map(KnownRun, pair))
-        assert disturbances.busier_after(found, known) is doubtful
+        assert (judge_pair(found, known).doubt == "other work") is doubtful
         assert said(found, *pair).startswith(
             "Latency: perhaps worse (more other work in the second run)." if doubtful else "Looks worse: "
         )
-        assert main_effect.large_figure(found, runs=known) == (("", "") if doubtful else ("21×", "bad"))
+        assert large_figure.large_factor(judge_pair(found, known)) == (("", "") if doubtful else ("21×", "bad"))
         # The other way round it is a gain, and the load may be what the change keeps away.
         back = between(pair[1], pair[0])
-        assert not disturbances.busier_after(back, known[::-1])
+        assert judge_pair(back, known[::-1]).doubt != "other work"
         assert said(back, pair[1], pair[0]).startswith("Looks better: ")
     # A task that took much more makes the latencies not comparable, whatever they are.
     for much in (beside(9.0, after), beside(9.0, dataclasses.replace(before, id="another"))):
@@ -212,8 +217,11 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         assert told.startswith(
             "Latency is not comparable: in the second run, qemu used 9 % of a CPU (none in the first"
         )
-        assert "Measure the second run again, or go on" in " ".join(told.split())
-        assert main_effect.large_figure(between(before, much), runs=(KnownRun(before), KnownRun(much))) == ("", "")
+        assert "Measure the second run again. If you go on" in " ".join(told.split())
+        assert large_figure.large_factor(judge_pair(between(before, much), (KnownRun(before), KnownRun(much)))) == (
+            "",
+            "",
+        )
 
 
 def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change() -> None:
@@ -225,13 +233,13 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
         return dataclasses.replace(between(first, second), causes=causes)
 
     found = with_causes(before, after, treated, disk)
-    assert main_effect.of_another_cause(found) == disk
+    assert judge_pair(found).cause == disk
     told = " ".join(said(found, before, after).split())
     assert told.startswith("Latency: perhaps worse (most from interrupt virtio1-req.0).")
     assert told.endswith("+22.5 ms, most: interrupt virtio1-req.0")
-    assert main_effect.large_figure(found) == ("", "")
+    assert large_figure.large_factor(judge_pair(found)) == ("", "")
     back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
-    assert main_effect.of_another_cause(back) is not None
+    assert judge_pair(back).cause is not None
     assert said(back, after, before).startswith("Latency: perhaps better ")
     # A small change of a large cause is no change of their sum.
     large = with_causes(before, after, treated, CauseTime("task python", (807e6, 845e6)))
@@ -246,7 +254,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
         (treated, dataclasses.replace(disk, at_most=(True, False))),
         (disk,),
     ):
-        assert main_effect.of_another_cause(with_causes(before, after, *causes)) is None
+        assert judge_pair(with_causes(before, after, *causes)).cause is None
 
 
 def with_blocks(made: Run, *medians: int) -> Run:
@@ -272,7 +280,7 @@ def test_a_percentile_that_differs_as_much_within_each_run_may_be_chance() -> No
     told = " ".join(said(alone, *both).split())
     assert told.startswith("Latency: perhaps better (may be chance).")
     assert "p50 30 µs 100 ns 300× shorter, may be chance" in told
-    assert main_effect.large_figure(alone, runs=tuple(map(KnownRun, both))) == ("", "")
+    assert large_figure.large_factor(judge_pair(alone, tuple(map(KnownRun, both)))) == ("", "")
     # The blocks of one run alike, too few blocks, and a span that is smaller than the effect.
     for pair in (
         (both[0], with_blocks(after, *[100] * 5)),
@@ -405,7 +413,7 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
 def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move() -> None:
     found = between(run(preempted=474), run(tail=4_900), Shows("preempted", 3.0))
     assert found.direction == "same"
-    assert main_effect.large_figure(found) == ("", "")
+    assert large_figure.large_factor(judge_pair(found)) == ("", "")
     assert [" ".join(line.split()) for line in said(found).splitlines()] == [
         "The change did its work. No clear change in latency.",
         "before after",
@@ -482,9 +490,9 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert (found.lead.name, found.lead.few) == ("p99.9", True)
     assert said(found).startswith("Latency: perhaps better (few stalls).")
     assert "4.5× shorter, few stalls" in said(found)
-    assert main_effect.large_figure(found) == ("", "")
+    assert large_figure.large_factor(judge_pair(found)) == ("", "")
     alone = KnownRun(few(run(tail=90_000, worst=95_000)))
-    assert main_effect.large_figure(alone) == ("~90 µs", "accent")
+    assert large_figure.large_value(alone) == ("~90 µs", "accent")
     assert written(one_run.result_of_one_run(alone, 80)) == f"p99.9 is ~90 µs · {FEW_BESIDE}\n"
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
@@ -497,7 +505,9 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
     found, both = between(a, b), (KnownRun(a), KnownRun(dataclasses.replace(b, id="another")))
     verdict = Text("Not proven: p50 cannot be told.", "bold accent")
     for short in (False, True):
-        first, second, *others = effect.result_of_two_runs(found, both, "changed", 200, verdict, short=short).lines
+        first, second, *others = effect.result_of_two_runs(
+            judge_pair(found, both), both, 200, verdict, short=short
+        ).lines
         assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (
             verdict.plain,
             "bold accent",
@@ -507,12 +517,12 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
         assert "better" not in written([second, *others])
         assert not {"bold", "good", "bad"} & set(styles_of([second, *others]).split())
     few = effect.result_of_two_runs(
-        found, both, "changed", 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)"
+        judge_pair(found, both), both, 200, "Not proven: only 5 of the 10 rounds (5 rounds, 12:00)"
     ).lines
     assert few[0].plain.startswith("Looks better: p50")
     assert few[1].plain.startswith("these two runs ")
     assert "only 5 of the 10 rounds" in written(few[2:])
-    unproven = effect.result_of_two_runs(found, both, "changed", 200, f"{effect.NOT_PROVEN}.").lines
+    unproven = effect.result_of_two_runs(judge_pair(found, both), both, 200, f"{effect.NOT_PROVEN}.").lines
     assert unproven[1].plain.startswith(f"{effect.NOT_PROVEN} ")
     assert effect.NOT_PROVEN not in written(unproven[2:]), "the table's head tells it"
 
@@ -529,10 +539,9 @@ def test_no_change_is_said_as_such_and_company_is_named() -> None:
     assert "\x1b[31m" not in text
     # A task that makes the runs not comparable is told once, and the small ones beside it are not.
     assert text.startswith("Latency is not comparable: in the second run, qemu [31m used 174 % of a CPU (87 % in the")
-    assert text.endswith("Measure the second run again, or go on: equal runs can differ by as much.\n")
-    small = effect.result_of_two_runs(
-        none, (KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))), "changed", 400
-    )
+    assert text.endswith("Measure the second run again. If you go on, latency stays undecided.\n")
+    quiet = KnownRun(a), KnownRun(dataclasses.replace(b, disturbed=others))
+    small = effect.result_of_two_runs(judge_pair(none, quiet), quiet, 400)
     assert "sshd" not in written([*small.told, *small.caveats])
     assert small.notes[-1].plain == "In the second run, sshd used 3 % of one CPU's time, cron used 2 %."
     assert "In each run, qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
@@ -571,14 +580,14 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert (found.direction, found.but.name) == ("better", "stalls of 100 µs and more")
     assert not found.but.against_time
     both = KnownRun(few), KnownRun(dataclasses.replace(many, id="b"))
-    first, *rows = effect.result_of_two_runs(found, both, "changed", 100).told
+    first, *rows = effect.result_of_two_runs(judge_pair(found, both), both, 100).told
     assert first.plain.endswith(" But 2.1× more stalls of 100 µs and more.")
     assert str(first.spans[0].style) == "bold accent", "a gain with a loss is not green"
     loss = next(row for row in rows if row.plain.startswith("stalls of 100 µs and more"))
     assert (loss.plain.split()[-2:], str(loss.style)) == (["2.1×", "more"], "bad")
     # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
     again = between(few, with_stalls(run(), 300, 9e6))
-    result = effect.result_of_two_runs(again, both, "changed", 100)
+    result = effect.result_of_two_runs(judge_pair(again, both), both, 100)
     assert "But" not in result.told[0].plain
     assert result.notes[0].plain == (
         "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, though stalls took no more time."
@@ -684,7 +693,7 @@ def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_c
     told = said(found, changed, dataclasses.replace(noisy, id="b"), relation="unsteady")
     assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"
     pair = KnownRun(noisy), KnownRun(dataclasses.replace(changed, id="b"))
-    asked = effect.result_of_two_runs(found, pair, "unsteady", 200, key="m").lines
+    asked = effect.result_of_two_runs(judge_pair(found, pair, "unsteady"), pair, 200, key="m").lines
     assert written(asked).endswith("not one state. Measure the second run again (m).\n")
 
 
@@ -784,13 +793,13 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
     # Beside different noises, the news is how the two clocks of the first run differ.
     sides = with_due(slow, 200_000_000), with_due(dataclasses.replace(run(), noise="stall", id="b"), 4_000_000)
     apart = effects_of_change(*sides, shows, "99")
-    told, head, transit, due = effect.result_of_two_runs(apart, sides, "changed", 300).told
+    told, head, transit, due = effect.result_of_two_runs(judge_pair(apart, sides), sides, 300).told
     assert told.plain.startswith("One run, two clocks: p99 is ")
     assert told.plain.endswith(" by transit, 200 ms from the due time.")
     assert head.plain.split() == ["first", "second"]
     assert transit.plain.startswith("p99 by transit ")
     assert " ".join(due.plain.split()) == "p99 from the due time 200 ms 4 ms 50× shorter"
-    value, role = main_effect.large_figure(apart, runs=sides)
+    value, role = large_figure.large_factor(judge_pair(apart, sides))
     assert value.endswith("×")
     assert float(value[:-1].replace(",", "")) > 900, "not the factor between the two runs"
     assert role == "accent"
@@ -827,17 +836,22 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
         told = " ".join(said(known, slow, fast, relation="strayed").split())
         assert told.endswith("or worse. The chapter's figure: moves: 0.6 → 4.56 a second, a factor of 7.6.")
     both = KnownRun(slow), KnownRun(fast)
-    line = effect.result_of_two_runs(found, both, "strayed", 200).lines[0]
+    line = effect.result_of_two_runs(judge_pair(found, both, "strayed"), both, 200).lines[0]
     assert str(line.spans[0].style) == "bold accent"
     # A proof's verdict stays, and so does the sentence if no figure is left to be told.
-    proven = effect.result_of_two_runs(found, both, "strayed", 200, proof=Text("p90 is lower.", "good"))
+    proven = effect.result_of_two_runs(
+        judge_pair(found, both, "strayed"), both, 200, proof=Text("p90 is lower.", "good")
+    )
     assert written(proven.caveats) == "p90 is lower.\n"
     # Runs that show nothing of the change are not said to be unproven; what an unfinished proof found stays.
     for known, kept in ((f"{effect.NOT_PROVEN}.", ""), ("Not proven: only 5 rounds.", "Not proven: only 5 rounds.\n")):
-        assert written(effect.result_of_two_runs(found, both, "strayed", 200, proof=known).caveats) == kept
+        assert (
+            written(effect.result_of_two_runs(judge_pair(found, both, "strayed"), both, 200, proof=known).caveats)
+            == kept
+        )
     without = dataclasses.replace(found, lead=None, nearest=None, shown=None, causes=(), differences=())
     assert (
-        written(effect.result_of_two_runs(without, both, "strayed", 200).lines)
+        written(effect.result_of_two_runs(judge_pair(without, both, "strayed"), both, 200).lines)
         == "Between the runs isolation changed.\n"
     )
 
@@ -881,13 +895,15 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
         "There were fewer stalls of 1 ms or more, but p99.9 is longer. The mean length of such a stall was 4 ms → 11 ms"
     )
     assert why in " ".join(
-        written(effect.result_of_two_runs(effects_of_change(*both), both, "changed", 300).lines).split("\n")
+        written(effect.result_of_two_runs(judge_pair(effects_of_change(*both), both), both, 300).lines).split("\n")
     )
-    assert why in written(effect.result_of_two_runs(effects_of_change(*both), both, "alike", 300).notes)
+    assert why in written(
+        effect.result_of_two_runs(judge_pair(effects_of_change(*both), both, "alike"), both, 300).notes
+    )
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("There were more stalls of 1 ms or more, but p99.9 is shorter. ")
     assert why.endswith("So each stall made more messages late. p99.9 counts messages, not stalls.")
-    by_another = effect.result_of_two_runs(effects_of_change(*both, asked="99"), both, "changed", 300)
+    by_another = effect.result_of_two_runs(judge_pair(effects_of_change(*both, asked="99"), both), both, 300)
     assert why not in written(by_another.lines), "the chapter judges by another percentile"
     # A message that is never later than a stall is long was not delayed by it.
     main = few.main_summary
@@ -931,18 +947,17 @@ def test_more_stalls_in_no_more_time_are_no_change_on_the_chart_either() -> None
         told = " ".join(said(found, *runs).split())
         assert "No clear change in latency." in told
         assert f"4.2× {how}, in {time}" in told
-        assert not main_effect.calls_better_or_worse(found, both, "changed")
+        assert not judge_pair(found, both).sure
     worse = dataclasses.replace(loop(210, 9e8), id="b")
     found, both = between(few, worse), (KnownRun(few), KnownRun(worse))
-    assert [main_effect.calls_better_or_worse(found, both, one) for one in ("changed", "alike", "strayed")] == [
+    assert [judge_pair(found, both, one).sure for one in ("changed", "alike", "strayed")] == [
         True,
         False,
         False,
     ]
-    assert not main_effect.calls_better_or_worse(None, both, "changed")
     longest = between(few, dataclasses.replace(loop(50, 9e7, worst=50_000_000), id="b"))
     assert (longest.direction, longest.lead is not None and longest.lead.one_event) == ("worse", True)
-    assert not main_effect.calls_better_or_worse(longest, both, "changed")
+    assert not judge_pair(longest, both).sure
 
 
 def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide() -> None:
@@ -953,10 +968,10 @@ def test_runs_of_a_loop_are_judged_by_their_stalls_which_the_tick_does_not_hide(
     told = said(found, *(many, few))
     assert told.startswith("Looks better: 163× fewer stalls of 100 µs and more.")
     assert "99.9999" not in told
-    assert main_effect.large_figure(found, runs=both) == ("163×", "good")
+    assert large_figure.large_factor(judge_pair(found, both)) == ("163×", "good")
     one = written(one_run.result_of_one_run(both[0], 100))
     assert one == "Stalls of 100 µs and more: 163 a second, the longest 5.51 ms\n"
-    assert main_effect.large_figure(both[0]) == ("163/s", "accent")
+    assert large_figure.large_value(both[0]) == ("163/s", "accent")
     one = written(one_run.result_of_one_run(both[1], 100))
     assert one == f"Stalls of 100 µs and more: 1 a second ({one_run.FEWER_THAN_TEN}), the longest 180 µs\n"
     assert written(one_run.result_of_one_run(KnownRun(loop(0)), 100)) == (
@@ -1023,12 +1038,12 @@ def test_a_run_that_sent_few_of_its_messages_has_a_warning_only_if_it_has_transi
     seen = KnownRun(few_were_sent(run()))
     told = one_run.result_of_one_run(seen, 400)
     assert told[0].plain == f"p99.9 is ~120 ms · {FEW_BESIDE}"
-    assert main_effect.large_figure(seen) == ("~120 ms", "accent")
+    assert large_figure.large_value(seen) == ("~120 ms", "accent")
     counted = one_run.result_of_one_run(seen, 400, Shows("write-calls", 3.0))[0].plain
     assert "Only 10 % of the planned messages were sent: " in counted
     unknown = KnownRun(dataclasses.replace(seen.run, histograms=stalled(run(), 30, 30e6, 5_000).histograms))
     assert one_run.result_of_one_run(unknown, 400)[0].plain.startswith(f"{few_sent((unknown,)).plain} p99.9 is ")
-    value, role = main_effect.large_figure(unknown)
+    value, role = large_figure.large_value(unknown)
     assert value.endswith(" ?")
     assert role == "dim"
     # A run that was never stopped for long is only slow.
@@ -1039,13 +1054,14 @@ def test_two_runs_of_which_one_sent_few_messages_have_a_warning_if_one_has_trans
     before, after = few_were_sent(run(tail=90_000)), dataclasses.replace(run(p90=4_200), id="another")
     known = KnownRun(before), KnownRun(after)
     found = between(before, after)
-    result = effect.result_of_two_runs(found, known, "changed", 400)
+    result = effect.result_of_two_runs(judge_pair(found, known), known, 400)
     assert not any("planned messages" in line.plain for line in result.lines)
     assert found.left_out == "waits"
     transit = KnownRun(of_transit(before)), known[1]
-    warned = effect.result_of_two_runs(between(*(one.run for one in transit)), transit, "changed", 400)
+    judged = judge_pair(between(*(one.run for one in transit)), transit)
+    warned = effect.result_of_two_runs(judged, transit, 400)
     assert warned.caveats[0].plain.startswith("Only 10 % of the planned messages were sent in the first run: ")
-    proven = effect.result_of_two_runs(found, transit, "changed", 400, Text("Proven: better."))
+    proven = effect.result_of_two_runs(judge_pair(found, transit), transit, 400, Text("Proven: better."))
     assert proven.told[0].plain == "Proven: better."
     assert proven.caveats[0].plain.startswith("Only 10 % ")
 
@@ -1134,10 +1150,10 @@ def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time(
     due = madeup.make_run([[50_000_000] * 10_000], block_s=1.0, name=INTENDED)[0].histograms
     seen = KnownRun(dataclasses.replace(made, histograms={**made.histograms, **due}))
     assert written(one_run.result_of_one_run(seen, 100, shows, "99")).strip() == "p99 from the due time is 50 ms"
-    assert main_effect.large_figure(seen, "99", from_due_time=True) == ("50 ms", "accent")
+    assert large_figure.large_value(seen, "99", from_due_time=True) == ("50 ms", "accent")
     # A run without this figure has no other one in its place.
     assert one_run.result_of_one_run(KnownRun(made), 100, shows, "99") == []
-    assert main_effect.large_figure(KnownRun(made), "99", from_due_time=True) == ("", "")
+    assert large_figure.large_value(KnownRun(made), "99", from_due_time=True) == ("", "")
     # This percentile counts the waits that a curve of transit leaves out.
     few = KnownRun(dataclasses.replace(few_were_sent(run()), notes={}))
     assert few.run.histograms[INTENDED].percentiles["99"] is not None
@@ -1148,7 +1164,7 @@ def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
     found = between(before, after)
     assert said(found, before, after).startswith("What differs: p90 is 21× longer, 200 ns → 4.2 µs.")
-    assert main_effect.large_figure(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
+    assert large_figure.large_factor(judge_pair(found, (KnownRun(before), KnownRun(after)))) == ("21×", "accent")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     (row,) = effect_table.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]
     assert row.plain.endswith("12× fewer")
@@ -1168,7 +1184,7 @@ def test_loads_from_other_memory_are_neither_better_nor_worse() -> None:
     assert told.startswith("What differs: p50 is 26× shorter, 520 ns → 20 ns.")
     assert "No other percentile is compared: the two runs read the clock at different rates." in told
     assert "But " not in told
-    assert main_effect.large_figure(found, runs=both) == ("26×", "accent")
+    assert large_figure.large_factor(judge_pair(found, both)) == ("26×", "accent")
     head, row, *_ = effect_table.two_run_table([lead] if (lead := found.lead) is not None else [], 80, runs=both)
     assert head.plain.split("  ")[-2:] == ["far memory", "near memory"]
     assert row.plain.endswith("26× shorter")
@@ -1197,11 +1213,11 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
     assert found.lead is not None
     assert (found.lead.name, found.tail.name if found.tail else "") == ("p50", "p99.9")
     # The tail of this run has few stalls, so it may have moved by chance.
-    assert main_effect.told_first(found) is found.lead
+    assert judge_pair(found).first is found.lead
     tail = Effect("p99.9", ("90 µs", "20 µs"), 4.5, "better", "shorter", sort="latency")
     sure = dataclasses.replace(found, tail=tail)
-    assert main_effect.told_first(sure) is tail
-    assert main_effect.large_figure(sure) == ("4.5×", "good")
+    assert judge_pair(sure).first is tail
+    assert large_figure.large_factor(judge_pair(sure)) == ("4.5×", "good")
     told = " ".join(said(sure).split())
     assert told.startswith("Looks better: p99.9 is 4.5× shorter, 90 µs → 20 µs.")
     assert "p50 30 µs 100 ns 300× shorter" in told
@@ -1211,9 +1227,9 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
         dataclasses.replace(tail, few=True),
         dataclasses.replace(tail, one_event=True),
     ):
-        assert main_effect.told_first(dataclasses.replace(sure, tail=other)) is sure.lead
+        assert judge_pair(dataclasses.replace(sure, tail=other)).first is sure.lead
     stalls = Effect("stalls of 1 ms and more", ("30", "1 a second"), 30.0, "better", "fewer", sort="stalls")
-    assert main_effect.told_first(dataclasses.replace(sure, lead=stalls)) is stalls
+    assert judge_pair(dataclasses.replace(sure, lead=stalls)).first is stalls
 
 
 def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
@@ -1238,9 +1254,9 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     before, after = run(preempted=93), dataclasses.replace(run(p90=500, preempted=10), id="another")
     known = KnownRun(before), KnownRun(after)
     found = between(before, after, Shows("preempted", 3.0))
-    assert main_effect.curve_is_quiet(found, known)
-    assert main_effect.large_figure(found, runs=known) == ("9.3×", "accent")
-    result = effect.result_of_two_runs(found, known, "changed", 100, proof=f"{effect.NOT_PROVEN}.")
+    assert judge_pair(found, known).latency == "undecided"
+    assert large_figure.large_factor(judge_pair(found, known)) == ("9.3×", "accent")
+    result = effect.result_of_two_runs(judge_pair(found, known), known, 100, proof=f"{effect.NOT_PROVEN}.")
     told = [" ".join(line.plain.split()) for line in result.told]
     assert told[0] == "The change did its work. Latency: two runs do not decide it."
     assert "the thread preempted 93/s 10/s 9.3× fewer" in told
@@ -1262,30 +1278,30 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     assert "p90" not in told
     load = dataclasses.replace(task, own_load=True)
     beside = said(dataclasses.replace(found, causes=(load, cause)), before, after, width=300)
-    assert "+49 ms, most: own noise" in beside
+    assert "+49 ms, most: the noise" in beside
     # With no event in one run the factor is not known.
     gone = between(before, run(p90=500), Shows("preempted", 3.0))
-    assert main_effect.curve_is_quiet(gone)
-    assert main_effect.large_figure(gone) == ("", "")
+    assert judge_pair(gone).latency == "undecided"
+    assert large_figure.large_factor(judge_pair(gone)) == ("", "")
 
 
 def test_a_curve_stays_loud_if_it_moved_more_or_became_better_or_a_proof_leads() -> None:
     shows = Shows("preempted", 3.0)
     before, after = run(preempted=40), dataclasses.replace(run(p90=500, preempted=10), id="another")
-    assert main_effect.curve_is_quiet(between(before, after, shows))
+    assert judge_pair(between(before, after, shows)).latency == "undecided"
     for first, second in (
         (before, run(p90=4_200, preempted=10)),  # 21 times longer, 4 times fewer
         (run(p90=500, preempted=40), run(preempted=10)),  # both are better
         (before, run(p90=500, preempted=30)),  # the count did not move as the lesson says
     ):
-        assert not main_effect.curve_is_quiet(between(first, second, shows))
+        assert judge_pair(between(first, second, shows)).latency != "undecided"
     other = KnownRun(before), KnownRun(dataclasses.replace(after, noise="timers"))
-    assert not main_effect.curve_is_quiet(between(before, after, shows), other)
+    assert judge_pair(between(before, after, shows), other).latency != "undecided"
     # A run that sent few of its messages counts less of everything.
     few = KnownRun(before), KnownRun(few_were_sent(after))
-    assert not main_effect.curve_is_quiet(between(before, after, shows), few)
+    assert judge_pair(between(before, after, shows), few).latency != "undecided"
     known = KnownRun(before), KnownRun(after)
     proven = effect.result_of_two_runs(
-        between(before, after, shows), known, "changed", 100, proof=Text("p90 is higher.")
+        judge_pair(between(before, after, shows), known), known, 100, proof=Text("p90 is higher.")
     )
     assert "may be chance" not in written(proven.lines)

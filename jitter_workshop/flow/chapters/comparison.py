@@ -7,6 +7,7 @@ import dataclasses
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.equal_runs import beside_equal_runs, factors_of_equal_runs
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.chapters.noise import ChapterNoise
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -18,6 +19,7 @@ from jitter_workshop.flow.measuring.comparing import (
 )
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import CauseTime, Effects
+from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import effects_of_change
@@ -69,7 +71,8 @@ class ChapterComparison:
         if told_first:
             found = dataclasses.replace(found, strayed=other)
             view = dataclasses.replace(view, relation="strayed", reason=None)
-        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
+        judged = judge_pair(found, (before, after), view.relation)
+        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed, judgement=judged)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
         """Return a sentence on how the chapter's figure changed between two runs.
@@ -82,13 +85,14 @@ class ChapterComparison:
         one, before, after = figure_with_id(self._runs.shows.figure), self._runs.seen(first), self._runs.seen(second)
         return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
-    def recorded_effects(self) -> Effects:
-        """Return the effect of the change between the two recorded runs. Return an empty effect if a run is missing, or
-        if the chapter is not taught on a recording."""
+    def of_recordings(self) -> PairJudgement | None:
+        """Return the judgement of the two recorded runs. Return None if a run is missing, or if the chapter is not
+        taught on a recording."""
         both = self._runs.before_and_after() if self._host.rehearsed else None
         if both is None:
-            return Effects(None, None, None)
-        return self._effects(*both, times_of_causes(*both, self._chapter))
+            return None
+        found = self._effects(*both, times_of_causes(*both, self._chapter))
+        return judge_pair(found, both, "alike" if self._runs.repeats else "changed")
 
     def _effects(self, before: KnownRun, after: KnownRun, causes: tuple[CauseTime, ...]) -> Effects:
         found = effects_of_change(before, after, self._runs.shows, self._chapter.judged_percentile)

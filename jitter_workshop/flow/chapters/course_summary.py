@@ -233,11 +233,15 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 def _changed(walk: ChapterWalk, run: Run) -> Effect | None:
     """Return the effect between a chapter's two runs on the chapter's own figure, else on the figure by which the
     runs are judged. ``run``: the run whose curve is shown. Return None if this is not the chapter's second run, if
-    the second run repeats the first one, or if the two runs cannot be compared."""
-    both = walk.runs.before_and_after()
+    the second run repeats the first one, or if the judgement of the two runs does not call them better or worse."""
+    both, view = walk.runs.before_and_after(), walk.comparison.view()
     if both is None or both[1].run.id != run.id or walk.runs.repeats:
         return None
-    shows = walk.runs.shows
+    shows, judged = walk.runs.shows, view.judgement if view is not None else None
+    if shows is None and judged is not None and judged.relation == "changed" and not (judged.sure or judged.by_plan):
+        return None
+    if judged is not None and judged.reason is not None and judged.of_chapter is None:
+        return None
     name = shows.figure if shows is not None else judge_of(walk.chapter.judged_percentile, *both)
     return effect_on(name, *both)
 

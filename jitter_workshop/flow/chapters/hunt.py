@@ -31,7 +31,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.noise import HIDEABLE, NOISES, Noise, fill_in_name, is_cause
+from jitter_workshop.model.noise import HIDDEN_THREADS, HIDEABLE, NOISES, Noise, fill_in_name, is_cause
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
@@ -46,9 +46,6 @@ NONE_HIDDEN = "this host could start no kind of noise, so no noise can be hidden
 FEWEST = 3
 """The least number of suspects in a hunt. With fewer, a right answer says too little."""
 ISOLATED_REMEDY = "restore the isolation, or wait until the one who applied it restores it; then hide a noise"
-THREADS = "thief"
-"""The name of a hidden noise's threads."""
-
 KEEP_AWAY = ("isolation",)
 """The tunables that keep every bound noise off the measured CPU, and that are restored without a reboot."""
 
@@ -190,7 +187,7 @@ class Hunt:
     def took(self, report: EvidenceReport) -> float | None:
         """Return the time that the noise took in a traced run, in ns per second. Return None if a trace cannot show
         this kind of noise."""
-        does = fill_in_name(known(self._kind).does, THREADS)
+        does = fill_in_name(known(self._kind).does, HIDDEN_THREADS)
         causes = [what.causes[0] for what in does if what.causes[0][0] != "no_event"]
         found = [c.ns_per_second for c in report.causes if any(is_cause(cause, c.kind, c.name) for cause in causes)]
         return sum(found) if causes else None
@@ -218,7 +215,7 @@ class Hunt:
         left = [suspect.id for suspect in self.suspects]
         while left:
             kind = picker.choice([one for one in left if one not in self._before] or left)
-            order = order_for(kind, placement, allowed, seconds, THREADS, seed=1 + picker.randrange(1 << 32))
+            order = order_for(kind, placement, allowed, seconds, HIDDEN_THREADS, seed=1 + picker.randrange(1 << 32))
             try:
                 return kind, start(order)
             except HostError:

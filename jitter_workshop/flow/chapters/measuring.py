@@ -224,7 +224,7 @@ class ChapterMeasuring:
         if not reason:
             return ""
         restored = "Restore the isolation first (restore, on the home page)" if context.room.isolated else ""
-        alone = "measure this host as it is, without the load (w)" if self._chapter.accompanied else ""
+        alone = "measure this host as it is, without the noise (w)" if self._chapter.accompanied else ""
         told = " or ".join(filter(None, (restored, alone)))
         return f"{reason}. {cleaned_sentence(told)}".rstrip()
 

@@ -44,7 +44,7 @@ class ChapterNoise:
         if step != "predict" or company is None or not company.interrupts or alone or not self._chapter.accompanied:
             return ""
         stays = ", and **it cannot be moved**" if company.movable is None else ""
-        return f"**On this host** the load's interrupt is {_named(company)}{stays}. Lists of causes mark it with `*`."
+        return f"**On this host** the noise's interrupt is {_named(company)}{stays}. Lists of causes mark it with `*`."
 
     def offer(self) -> str:
         """Return a question that offers to switch a noise on or off, or "". If the chapter has its own noise, the
@@ -55,10 +55,10 @@ class ChapterNoise:
             kept = bool(self._runs.progress.other_runs)
             if self._runs.progress.noise == ALONE:
                 asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
-                return f"The lesson's noise ({company.noise}) is off. {asked}"
+                return f"The chapter's noise ({company.noise}) is off. {asked}"
             asked = "Go back to the runs without the noise?" if kept else "Measure without it?"
             what = noise(company.noise).what
-            return f"This lesson's noise: {what[:1].lower()}{what[1:]} {asked}"
+            return f"The chapter's noise: {what[:1].lower()}{what[1:]} {asked}"
         if self._runs.progress.noise or any(m.noise for m in self._chapter.measurements):
             return ""
         run = self._runs.run_in("measure")

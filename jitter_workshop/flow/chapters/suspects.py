@@ -416,7 +416,9 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
     if ranked and counted >= most:
         ranked.insert(most - 1, ranked.pop(counted))
     listed = sorted(ranked[:most], key=lambda one: (one.label.casefold(), one.id))
-    return SeenCauses(suspects=tuple(listed), others=len(ranked[most:]), **fields)  # type: ignore[arg-type]
+    rest = ranked[most:]
+    rest_ns = sum(one.total_ns or 0 for one in rest)
+    return SeenCauses(suspects=tuple(listed), others=len(rest), others_ns=rest_ns, **fields)  # type: ignore[arg-type]
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def _write(root: HostRoot, topology: Topology, irq: Irq, cpu: int, affinity: Cpu
 
 def arrival_plan(change: Change) -> PlanView:
     """Return the write of :func:`arrival` as a plan."""
-    text = "The interrupt of the load arrives on the measured CPU. After the run the old value is restored. "
+    text = "The interrupt of the chapter's noise arrives on the measured CPU. After the run the old value is restored. "
     text += STAYS_THERE
     return PlanView((change,), 1, text, (f"{IRQ_HERE}={irq_number(change.path)}",))
 
@@ -111,7 +111,7 @@ def arriving(connection: AgentConnection, request: MeasureRequest, tell: Callabl
         why = made.refused[0].reason if made.refused else "its affinity has changed since the write was shown"
         said = f"interrupt {number} was not sent to CPU {change.after}: {clean(why, SENTENCE)}"
         stays = any(name in why for name in _BY_KERNEL)
-        raise (InterruptStays if stays else HostError)(said, "measure without the chapter's load (w)")
+        raise (InterruptStays if stays else HostError)(said, "measure without the chapter's noise (w)")
     try:
         yield
     finally:

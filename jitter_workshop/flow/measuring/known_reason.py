@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, KnownReason, Relation
 from jitter_workshop.model.evidence import load_called, task_called
+from jitter_workshop.model.judgement import OtherTask
+from jitter_workshop.model.noise import HIDDEN_THREADS
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import ID
 from jitter_workshop.stats.effect import MOVED, unlike_count
@@ -25,6 +28,8 @@ LEAST_SHARE = 0.1
 LEAST_NS = 1e6
 """The least difference in a cause's time, in ns a second, that is a reason. It is a thousandth of the time, so it can
 move p99.9."""
+LEAST_TOLD = 0.01
+"""The least share of a run's stalled time with which a cause is told at all."""
 _LEAST_COUNT = 100.0
 """The least difference in a count, per second, that is a reason. It is one event for each thousand messages."""
 _MOST_CAUSES = 2
@@ -86,26 +91,18 @@ def other_work(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = 
     another task took much more time in one of them. Return None if no task did, for runs beside different noises, and
     for runs of another machine.
 
-    By the trace, this is a task with :func:`much_more` time that took at least half as much more as all stalls differ.
-    A task that the change acts on is none, and the chapter's own load is none. Without ``causes``, it is a task that
-    used at least MUCH_WORK per cent of a CPU more in the second run. A task that used less may have been kept away by
-    the change.
+    By the trace, this is the task of :func:`other_task`, if it is enough. Without ``causes``, it is a task that used at
+    least MUCH_WORK per cent of a CPU more in the second run. A task that used less may have been kept away by the
+    change.
     """
-    if any(seen.timeless or seen.recorded is not None for seen in (before, after)):
-        return None
-    if before.run.noise != after.run.noise:
+    if not _can_be_made_again(before, after):
         return None
     if causes:
-        whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
-        wanted = abs(whole[1] - whole[0]) / 2
-        found = [one for one in causes if _is_other_task(one) and _grown(one) >= wanted]
-        found = [one for one in found if much_more(one, _larger(one.ns), whole)]
-        if not found:
+        task = other_task(before, after, causes)
+        if task is None or not task.enough:
             return None
-        most = max(found, key=_grown)
-        which = _larger(most.ns)
-        told = _took(most, which, f"in the {RUN_NAMES[1 - which]} run", first=True)
-        return KnownReason(f"in the {RUN_NAMES[which]} run, {told}", which, causes=(most.label,))
+        told = _took(task, task.run, f"in the {RUN_NAMES[1 - task.run]} run", first=True)
+        return KnownReason(f"in the {RUN_NAMES[task.run]} run, {told}", task.run, causes=(task.label,))
     first, second = loads_by_name(before.run), loads_by_name(after.run)
     name = max(second, key=lambda one: second[one] - first.get(one, 0.0), default="")
     used, there = second.get(name, 0.0), first.get(name, 0.0)
@@ -115,6 +112,59 @@ def other_work(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = 
     return KnownReason(
         f"in the second run, {task_called(name)} used {used:.3g} % of a CPU ({other} in the first run)", 1
     )
+
+
+def other_task(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime]) -> OtherTask | None:
+    """Return the task of others that took the most more time in one of two runs: LEAST_NS more, the factor MOVED, and
+    LEAST_TOLD of the stalled time. It is *enough* to explain the difference between the runs if it has
+    :func:`much_more` time, at least half as much more as all stalls differ; a task that is enough comes first. A task
+    that the change acts on is none, and the chapter's own load is none. Return None if there is no such task, for runs
+    beside different noises, and for runs of another machine."""
+    if not _can_be_made_again(before, after):
+        return None
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    apart = whole[1] - whole[0]
+    found = [one for one in causes if is_other_task(one) and _grown(one) >= LEAST_NS]
+    found = [
+        one
+        for one in found
+        if max(one.ns) >= MOVED * min(one.ns) and max(one.ns) >= LEAST_TOLD * whole[_larger(one.ns)]
+    ]
+    enough = [one for one in found if 2 * _grown(one) >= abs(apart) and much_more(one, _larger(one.ns), whole)]
+    most = max(enough or found, key=_grown, default=None)
+    if most is None:
+        return None
+    share = (most.ns[1] - most.ns[0]) / apart if apart else None
+    return OtherTask(most.label, most.ns, share, max(most.ns) / whole[_larger(most.ns)], bool(enough))
+
+
+def _can_be_made_again(before: KnownRun, after: KnownRun) -> bool:
+    """Return False for runs of another or an emulated machine, and for runs that lie apart by plan, because they were
+    made beside different noises."""
+    if any(seen.timeless or seen.recorded is not None for seen in (before, after)):
+        return False
+    return before.run.noise == after.run.noise
+
+
+def loads_by_trace(seen: KnownRun) -> dict[str, float] | None:
+    """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
+    trace. The measured threads and the run's own noise are left out."""
+    report = seen.report
+    if report is None or report.residence is None or report.measured_ns <= 0:
+        return None
+    ours = {seen.run.noise, HIDDEN_THREADS}
+    whole_ns = report.measured_ns * measured_cpus(seen)
+    found: dict[str, float] = {}
+    for one in report.residence.visitors:
+        if one.kind == "task" and one.name not in ours:
+            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
+    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def measured_cpus(seen: KnownRun) -> int:
+    """Return how many CPUs the measured threads used, by the run's trace. Return at least 1."""
+    residence = seen.report.residence if seen.report is not None else None
+    return max(len(residence.proof.cpus), 1) if residence is not None else 1
 
 
 def loads_by_name(run: Run) -> dict[str, float]:
@@ -127,7 +177,7 @@ def loads_by_name(run: Run) -> dict[str, float]:
     return used
 
 
-def _is_other_task(one: CauseTime) -> bool:
+def is_other_task(one: CauseTime) -> bool:
     """Return True if a cause is a task of neither the measurement nor the kernel, and the change does not act on it."""
     if not one.task or one.task.startswith(OF_THE_KERNEL):
         return False
@@ -156,16 +206,16 @@ def _fewest(shares: Sequence[float | None]) -> int | None:
     return int(second > first)
 
 
-def what_to_do(reason: KnownReason, key: str = "") -> str:
-    """Return the sentence that asks for the run to be made again. A host whose runs never are alike has a lesson in
-    that, so the sentence also permits to go on. ``key``: the key that makes the run; "" for none."""
-    again = f"Measure the {RUN_NAMES[reason.run]} run again{f' ({key})' if key else ''}"
-    return f"{again}, or go on: equal runs can differ by as much."
+def what_to_do(reason: KnownReason, relation: Relation = "alike", key: str = "") -> str:
+    """Return what to do if two runs cannot be compared, and what it means to go on without it. ``relation``: the
+    relation of the two runs. ``key``: the key that makes the run again; "" for none."""
+    again = f"Measure the {RUN_NAMES[reason.run]} run again{f' ({key})' if key else ''}."
+    return f"{again} If you go on, {'latency stays undecided' if relation == 'changed' else 'this pair has no result'}."
 
 
 def sentences(reason: KnownReason, relation: Relation = "alike") -> str:
     """Return a reason in sentences, with what to do. ``relation``: the relation of the two runs."""
-    return f"{UNCOMPARED[relation == 'changed']}{reason.told}. {what_to_do(reason)}"
+    return f"{UNCOMPARED[relation == 'changed']}{reason.told}. {what_to_do(reason, relation)}"
 
 
 def causes_of_difference(causes: Sequence[CauseTime]) -> tuple[CauseTime, ...]:
@@ -210,7 +260,7 @@ def most_of_difference(causes: Sequence[CauseTime], *, worse: bool) -> CauseTime
     return most if most is not None and 0 < whole <= 2 * moved(most) else None
 
 
-def _took(cause: CauseTime, which: int, other: str, *, first: bool) -> str:
+def _took(cause: CauseTime | OtherTask, which: int, other: str, *, first: bool) -> str:
     """Return ``task backup took 197 ms of each second (none in the second run)``. ``other``: the words for the other
     run; "" if a cause before this one tells them. ``first``: True for the first cause, which has the verb."""
     took, there = (nice_ns(round(ns)) if ns >= 1 else "none" for ns in (cause.ns[which], cause.ns[1 - which]))

@@ -249,7 +249,8 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
             row.append(f" {bar_of_value(seen.weight(one), most, room)}", style if sign == "✓" else "faint")
         lines.append(row)
     if seen.others:
-        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
+        together = f", together {nice_ns(seen.others_ns)}" if times and seen.others_ns else ""
+        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}{together}", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     signs: Lines = []
     for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):

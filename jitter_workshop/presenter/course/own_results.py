@@ -62,10 +62,9 @@ class OwnResults:
             # Without the reports, the judgement could be another one than that of the step compare.
             return OwnResult("not read")
         view = walk.comparison.view()
-        both = tuple(seen for slot in SLOTS if (seen := walk.runs.known(slot)) is not None)
-        if view is None or len(both) != len(SLOTS):
+        if view is None:
             return None
-        found = result_in_short(view, both, unshown=bool(walk.runs.unshown))
+        found = result_in_short(view, unshown=bool(walk.runs.unshown))
         proof = newest(self._workshop, walk)
         if proof is None or proof.judgement is None or not leads(proof):
             return found

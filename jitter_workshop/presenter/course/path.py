@@ -28,7 +28,7 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-_KIND, _KIND_OR_RESULT = "kind here", "kind or result"
+_KIND, _KIND_OR_RESULT = "this host", "your result"
 _BETWEEN_RUNS: dict[OwnLatency, str] = {
     "better": "good",
     "worse": "bad",
@@ -41,7 +41,7 @@ _PROVEN: dict[VerdictWord, tuple[str, str]] = {
     "cannot_tell": ("proof: cannot tell", "text"),
 }
 """Verdict of a chapter's proof → its words and their style."""
-_COUNT_MOVED = "count moved"
+_COUNT_MOVED = "did its work"
 _UNCLEAR: dict[OwnLatency, str] = {
     "no clear change": "latency has no clear change",
     "not comparable": "their latency is not comparable",
@@ -114,6 +114,8 @@ def _result_means(own: OwnResult) -> str:
         return "by your proof, better evidence than two runs"
     if own.latency == "not read":
         return "no kept report is of this version; the step compare reads the traces"
+    if own.latency == "difference seen":
+        return "by your two runs; they were made in two ways, so neither is better"
     if own.figure is None:
         return "by your two runs"
     if own.figure:

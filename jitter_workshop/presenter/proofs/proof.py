@@ -55,7 +55,6 @@ from jitter_workshop.stats.scale import nice_duration, ratio_text
 from jitter_workshop.stats.verdicts import SoFar
 
 OFFER = "Press p to prove the change."
-KEY = "p proves it"
 NOT_JUDGED = "not judged yet"
 DRAWN = (
     "A round is two new runs, one right after the other: one without the change and one with it. Chance decides "

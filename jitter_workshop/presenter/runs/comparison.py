@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import INTENDED, Run, of_transit
@@ -88,7 +89,10 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
         related = relation(baseline, other)
-        lines += [*effect.result_of_two_runs(effects_of_change(*both), both, related, width).lines, Text()]
+        lines += [
+            *effect.result_of_two_runs(judge_pair(effects_of_change(*both), both, related), both, width).lines,
+            Text(),
+        ]
         if any(one.timeless for one in both):
             lines += [
                 *effect_table.two_run_table(count_effects(*both), width, one_run.origin_of(both[0]), related),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.flow.chapters.judging import noises_differ
 from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.text import many
-from jitter_workshop.presenter.runs.disturbances import noises_differ
 from jitter_workshop.stats.effect import MOST_BY_LUCK
 from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
 from jitter_workshop.stats.scale import nice_number

@@ -1,19 +1,16 @@
-"""Name the other tasks that disturbed one run or two, and tell if they may explain a worse second run."""
+"""Name the other tasks that disturbed one run or two."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
-from jitter_workshop.flow.measuring.known_reason import loads_by_name
-from jitter_workshop.model.effect import Effects
+from jitter_workshop.flow.measuring.known_reason import loads_by_name, loads_by_trace, measured_cpus
 from jitter_workshop.model.evidence import MEASURED, task_called
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import many
 from jitter_workshop.report.cause_words import causes_to_show
 from jitter_workshop.report.diagnosis_words import label
-from jitter_workshop.stats.effect import MOVED, readings_apart
-from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns
 
 _NAMED = 2
@@ -23,8 +20,6 @@ UNCOUNTED = "Short-lived tasks are not counted."
 """The note on the CPU times of other tasks in a run without a trace."""
 _WHOLE_PERCENT = 99.5
 """The least percentage that is told without decimals: ``.2g`` would write it as a power of ten."""
-_MANY_INTERRUPTS = 100.0
-"""The least difference in interrupts of devices, per second, that may explain longer latencies."""
 
 
 def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
@@ -64,7 +59,7 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
     Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
     task. ``least``: as in :func:`disturbance_clause`."""
-    together = _by_trace(seen)
+    together = loads_by_trace(seen)
     traced = together is not None
     if together is None:
         together = loads_by_name(seen.run)
@@ -97,64 +92,8 @@ def _host_cpus(run: Run) -> int | None:
 
 def _our_cpus(seen: KnownRun) -> str:
     """Return the words after a percentage of CPU time: "of our CPU", or "of our N CPUs" for N measured CPUs."""
-    number = _measured_cpus(seen)
+    number = measured_cpus(seen)
     return f" of our {number} CPUs" if number > 1 else " of our CPU"
-
-
-def _measured_cpus(seen: KnownRun) -> int:
-    """Return how many CPUs the measured threads used, by the run's trace. Return at least 1."""
-    residence = seen.report.residence if seen.report is not None else None
-    return max(len(residence.proof.cpus), 1) if residence is not None else 1
-
-
-def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return the other tasks on the measured CPUs, as name → percent of these CPUs' time. Return None if the run has no
-    trace. The measured threads and the run's own noise are left out."""
-    report = seen.report
-    if report is None or report.residence is None or report.measured_ns <= 0:
-        return None
-    from jitter_workshop.flow.chapters.hunt import THREADS
-
-    ours = {seen.run.noise, THREADS}
-    whole_ns = report.measured_ns * _measured_cpus(seen)
-    found: dict[str, float] = {}
-    for one in report.residence.visitors:
-        if one.kind == "task" and one.name not in ours:
-            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
-    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
-
-
-def noises_differ(runs: Sequence[KnownRun]) -> bool:
-    """Return True if the two runs were made beside different noises. Then neither run can be called better."""
-    return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
-
-
-def neither_is_better(runs: Sequence[KnownRun]) -> bool:
-    """Return True if the two runs are two kinds of run, and not one before and one after a cure. They were made beside
-    different noises, or their threads used other memory, so that they read the clock at different rates."""
-    if len(runs) != 2 or noises_differ(runs):
-        return noises_differ(runs)
-    return runs[0].run.memory != runs[1].run.memory and readings_apart(runs[0], runs[1])
-
-
-def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if the second run was worse and other work on the host may be the reason. One sign is that other
-    tasks took more than twice as much CPU time. The other sign is that device interrupts more than doubled, by at
-    least _MANY_INTERRUPTS a second. Return False if the second run was better: the change itself may keep other work
-    away.
-    """
-    if found.direction != "worse" or len(runs) < 2:
-        return False
-    shares = []
-    for seen in runs:
-        by_trace = _by_trace(seen)
-        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
-        shares.append(sum(loads))
-    first, second = shares
-    if second >= NOTICED_PERCENT and second > MOVED * first:
-        return True
-    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
-    return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
 
 
 def disturbances_of_two(runs: Sequence[KnownRun], least: float) -> list[str]:

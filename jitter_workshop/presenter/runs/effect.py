@@ -9,16 +9,17 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
+from jitter_workshop.flow.chapters.judging import PERCENTILE, rests_on_few
 from jitter_workshop.flow.measuring.known_reason import (
     LEAST_SHARE,
     MUCH_WORK,
     OF_THE_KERNEL,
     UNCOMPARED,
-    known_reason,
-    reason_of,
     what_to_do,
 )
-from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Relation, Uncompared
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Uncompared
+from jitter_workshop.model.judgement import PairJudgement
+from jitter_workshop.model.noise import HIDDEN_THREADS
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean
@@ -27,21 +28,12 @@ from jitter_workshop.presenter.runs.disturbances import disturbances_of_two
 from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, both_times, of_a_second
 from jitter_workshop.presenter.runs.effect_words import apart, describe_effect, doubt_told
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
-from jitter_workshop.presenter.runs.main_effect import (
-    PERCENTILE,
-    against_the_lead,
-    judge_latency,
-    of_another_cause,
-    rests_on_few,
-    told_first,
-    whole_curve_moved,
-)
 from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
 from jitter_workshop.presenter.runs.result_table import most_of_others, result_table
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
 from jitter_workshop.presenter.runs.unchanged import notes_unchanged, result_unchanged
-from jitter_workshop.presenter.runs.verdict import verdict_of_change
+from jitter_workshop.presenter.runs.verdict import said_of_other, verdict_of_change
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
@@ -50,9 +42,11 @@ from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun
 from jitter_workshop.stats.omission import sent_share
 from jitter_workshop.stats.scale import nice_ns, times_told
 
-TWO_RUNS = "2 runs"
-NOT_PROVEN = f"{TWO_RUNS}, not proven"
-"""The state of a proof that is not made. It may be followed by the key that makes it."""
+TWO_RUNS = "two runs"
+NOT_PROVEN = f"{TWO_RUNS}, no proof"
+"""The state of a proof that is not made, and cannot be made here."""
+PROOF_BY_KEY = f"{TWO_RUNS}, no proof (p)"
+"""The state of a proof that is not made, with the key that makes it."""
 RULE = (
     "Only latency and stalls are called better or worse. For this, two runs must differ by a factor of 2 or more, and "
     "by more than chance explains. A count of a cause, such as preemptions, is never called better or worse."
@@ -104,9 +98,8 @@ class Result:
 
 
 def result_of_two_runs(
-    found: Effects,
+    judged: PairJudgement,
     runs: Sequence[KnownRun],
-    relation: Relation,
     width: int,
     proof: str | Text = "",
     *,
@@ -126,14 +119,15 @@ def result_of_two_runs(
     verdict, and the table is about these two runs. ``short``: put all tasks into the notes. ``key``: the key that makes
     a run that cannot be compared again; "" for none.
     """
+    found, relation = judged.found, judged.relation
     unknown = found.nearest is None and (found.shown or found.missed) is None and not found.causes
     if unknown and not found.left_out and relation not in ("strayed", "alike"):
         return Result([])
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return Result(wrap(Text(_ONE_RUN, "bold accent"), width))
     if relation == "changed":
-        return _of_change(found, runs, width, proof, short=short, key=key)
-    told, uncut, caveats, notes = _unchanged(found, runs, relation, proof, key)
+        return _of_change(judged, runs, width, proof, short=short, key=key)
+    told, uncut, caveats, notes = _unchanged(judged, runs, proof, key)
     wrapped = [wrap(part, width) for part in told]
     return Result(
         [line for part in wrapped for line in part],
@@ -149,11 +143,11 @@ def _wrapped(parts: Iterable[Text | str], width: int) -> Lines:
 
 
 def _of_change(
-    found: Effects, runs: Sequence[KnownRun], width: int, proof: str | Text, *, short: bool, key: str
+    judged: PairJudgement, runs: Sequence[KnownRun], width: int, proof: str | Text, *, short: bool, key: str
 ) -> Result:
     """Return the result of two runs with a change between them. The arguments are those of
     :func:`result_of_two_runs`."""
-    reason, judged = reason_of("changed", runs[0], runs[1], found.causes), judge_latency(found, runs)
+    found, reason = judged.found, judged.reason
     proven = isinstance(proof, Text)
     unproven = isinstance(proof, str) and proof.startswith(TWO_RUNS)
     origin = lead_of_origin(origin_of(runs[0]) or origin_of(runs[1]))
@@ -161,30 +155,32 @@ def _of_change(
     if isinstance(proof, Text):
         told = wrap(proof, width)
     else:
-        verdict = verdict_of_change(found, runs, reason, width - len(origin[0]))
+        verdict = verdict_of_change(judged, width - len(origin[0]))
         told = wrap(Text.assemble(origin, verdict), width) if verdict else []
     # Curves of another machine also need the lines that say which one.
     most = max(_MOST_LINES - (_OF_ORIGIN if origin[0] else 0) - len(told) - 1, 0) if short else None
-    told += result_table(found, runs, width, head, reason, proven=proven, most=most)
+    told += result_table(judged, runs, width, head, proven=proven, most=most)
     # A reason names the task already.
     others = "" if reason is not None else " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if reason is not None else " ".join(disturbances_of_two(runs, 0.0))
+    other = said_of_other(judged.other)
     few = few_sent(runs, _counts_told(found), key="" if reason is not None else key)
     left_out = _not_compared(found)
     caveats: list[Text | str] = [
-        "" if reason is None else what_to_do(reason, key),
+        "" if reason is None else what_to_do(reason, "changed", key),
+        other,
         "" if reason is not None else control_told(runs, key),
         few,
         proof if isinstance(proof, str) and not unproven else "",
-        "" if judged or reason is not None else left_out,
-        "" if short else others,
+        "" if judged.latency or reason is not None else left_out,
+        "" if short or other else others,
     ]
     notes: list[Text | str] = [
-        *(_notes(found, runs) if reason is None else []),
+        *(_notes(judged, runs) if reason is None else []),
         *([_of_count(found.causes)] if found.shown or found.missed else []),
         short_stalls_told(runs),
-        left_out if judged or reason is not None else "",
-        others if short else "" if others else smaller,
+        left_out if judged.latency or reason is not None else "",
+        others if short or other else "" if others else smaller,
     ]
     return Result(told, _wrapped(caveats, width), len(told), _wrapped(notes, width))
 
@@ -194,16 +190,16 @@ def _counts_told(found: Effects) -> tuple[str, ...]:
     return tuple(one.name for one in (found.shown, found.missed) if one is not None)
 
 
-def _notes(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
+def _notes(judged: PairJudgement, runs: Sequence[KnownRun]) -> list[str]:
     """Return sentences that explain the latency of two runs: what took the longest stall, if few stalls decide the
     figure, doubtful effects against the one that is told first, and why the tail moved against the stalls."""
-    first, judged = told_first(found), judge_latency(found, runs)
-    notes = [said_of_longest(first, runs)] if first is not None and rests_on_few(first) else []
-    if whole_curve_moved(found, runs):
+    found, first = judged.found, judged.first
+    notes = [said_of_longest(first, runs)] if first is not None and judged.rests_on_few else []
+    if judged.whole_curve:
         notes.append(_WHOLE_CURVE)
-    if first is not None and judged in ("better", "perhaps better"):
+    if first is not None and judged.latency in ("better", "perhaps better"):
         notes.append(_longest_stays(found, first))
-    in_a_row = {one.name for one in (found.tail, against_the_lead(found)) if one is not None}
+    in_a_row = {one.name for one in (found.tail, judged.against) if one is not None}
     if found.but is not None and found.but.name not in in_a_row:
         notes.append(f"But {describe_effect(found.but)}{doubt_told(found.but)}.")
     if found.lead is None and (found.shown or found.missed) is not None and not found.causes:
@@ -261,19 +257,19 @@ def _left(seen: KnownRun) -> list[str]:
 
 
 def _unchanged(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, key: str
+    judged: PairJudgement, runs: Sequence[KnownRun], proof: str | Text, key: str
 ) -> tuple[list[Text], int, list[Text], list[Text]]:
     """Return the paragraphs on two runs without a change between them: the result, how many of its first paragraphs a
     screen must not cut, its caveats, and its notes."""
+    found, relation, reason = judged.found, judged.relation, judged.reason
     others = " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if others else " ".join(disturbances_of_two(runs, 0.0))
-    reason = reason_of(relation, runs[0], runs[1], found.causes)
     # The result itself then asks for a run.
     asks = reason is not None or relation == "unsteady"
     warned = few_sent(runs, _counts_told(found), key="" if asks else key)
     few = [warned] if warned and (reason is None or not reason.few) else []
     origin = origin_of(runs[0]) or origin_of(runs[1])
-    line = Text.assemble(lead_of_origin(origin), _unjudged(found, runs, relation, key))
+    line = Text.assemble(lead_of_origin(origin), _unjudged(judged, runs, key))
     known = [proof] if isinstance(proof, Text) and relation == "strayed" else []
     if isinstance(proof, str) and proof and relation == "strayed" and not proof.startswith(TWO_RUNS):
         known = [Text(proof, "text")]
@@ -352,15 +348,16 @@ def _delayed(workload: str, tail: Figure, made: str) -> str:
     return f"Each stall made only one of the {kind.counted} long."
 
 
-def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation, key: str) -> Text:
+def _unjudged(judged: PairJudgement, runs: Sequence[KnownRun], key: str) -> Text:
     """Return the result of two runs that cannot be called better or worse. The reason is that settings changed during a
     run, that a hidden noise ran, that nothing was changed between the runs, or that settings of others changed."""
+    found, relation = judged.found, judged.relation
     if relation == "unsteady":
         number = run_unsteady(runs)
         again = f". Measure the {RUN_NAMES[number]} run again ({key})." if key and number is not None else _AGAIN
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (again, "text"))
-    if relation == "alike" and (reason := known_reason(runs[0], runs[1], found.causes)) is not None:
-        return _not_comparable(reason, key)
+    if judged.reason is not None:
+        return _not_comparable(judged.reason, key)
     if relation == "alike":
         return result_unchanged(found, runs)
     shown = found.lead or found.nearest
@@ -421,7 +418,7 @@ def _not_comparable(reason: KnownReason, key: str = "") -> Text:
     """Return the result of two equal runs that differ for a known reason. ``key``: the key that makes the run again; ""
     for none."""
     told = (f"{reason.told}.", "bold text")
-    return Text.assemble((UNCOMPARED[False], "bold bad"), told, (f" {what_to_do(reason, key)}", "text"))
+    return Text.assemble((UNCOMPARED[False], "bold bad"), told, (f" {what_to_do(reason, key=key)}", "text"))
 
 
 def _largest_difference(shown: Effect, found: Effects) -> str:
@@ -465,14 +462,16 @@ def _in_time(cause: CauseTime) -> str:
     return f"{start} {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
 
 
-def named_causes(found: Effects, told: Iterable[str] = ()) -> set[str]:
+def named_causes(judged: PairJudgement, told: Iterable[str] = ()) -> set[str]:
     """Return the labels of causes that a result of two runs names: the largest one on which the change acts, another
     cause or task that took the time, and those in ``told``. ``told``: causes that the judgement on the learner's
     diagnosis names, each perhaps with a number of threads in brackets."""
-    said = tuple(told)
+    found, said = judged.found, tuple(told)
     labels = {one.label for one in found.causes if any(s == one.label or s.startswith(f"{one.label} (") for s in said)}
     treated = next((one for one in found.causes if one.treated and one.known), None)
-    others = (treated, of_another_cause(found), most_of_others(found.causes), another_task(found))
+    others = (treated, judged.cause, most_of_others(found.causes), another_task(found))
+    by_reason = judged.reason.causes if judged.reason is not None else ()
+    labels |= {*by_reason, *(one.label for one in (judged.other,) if one is not None)}
     return labels | {one.label for one in others if one is not None}
 
 
@@ -485,12 +484,10 @@ def another_task(found: Effects) -> CauseTime | None:
     - The task took less than LEAST_SHARE of the stalled time: the noise may be one that no trace shows.
     - The task may be the noise: a kernel worker may do the noise's work.
     """
-    from jitter_workshop.flow.chapters.hunt import THREADS
-
     most = max(found.causes, key=lambda one: abs(one.ns[1] - one.ns[0]), default=None)
     if most is None or not most.known or most.task.startswith(OF_THE_KERNEL):
         return None
     low, high = sorted(most.ns)
     small = high < MOVED * low or 2 * (high - low) < sum(abs(one.ns[1] - one.ns[0]) for one in found.causes)
     small = small or high < LEAST_SHARE * sum(one.ns[most.ns.index(high)] for one in found.causes)
-    return most if most.task not in ("", THREADS) and high > low and not small else None
+    return most if most.task not in ("", HIDDEN_THREADS) and high > low and not small else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from jitter_workshop.flow.chapters.judging import neither_is_better
+from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Relation
-from jitter_workshop.model.text import ID, clean
-from jitter_workshop.presenter.runs.disturbances import neither_is_better
+from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
 from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -19,10 +20,11 @@ _WIDEST_HEAD = 11
 """The most characters of a run's name above a column."""
 _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
-LEAST_ROW = 0.01
-"""The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
-below this share."""
 _BY_CAUSE = "TIME BY CAUSE, A SECOND"
+OWN_NOISE = "the chapter's noise"
+"""The words for the load that a chapter makes beside its runs."""
+NOISE_IN_CELL = "the noise"
+"""The same in a cell with little room."""
 OF_A_CHANGE = ("before", "after")
 """The words for the two runs in a table and in a sentence on a cause, if the second run was made after a change."""
 
@@ -92,7 +94,7 @@ def two_run_table(
         head(_BY_CAUSE)
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        own = " (own noise)" if cause.own_load else ""
+        own = f" ({OWN_NOISE})" if cause.own_load else ""
         rows.append([f"{cause.label}{own}", *both_times(cause), _times_in_time(cause, factor, which)])
         styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
         words.append("")
@@ -157,7 +159,8 @@ def causes_with_row(
     """Return the causes that get a row in the table, at most ``most``. If there are more causes, those that the
     chapter's change acts on are taken first, then the largest of the other causes. ``named``: the labels of causes
     that a sentence beside the table names (``presenter.runs.effect.named_causes``). These and the largest cause always
-    get a row.
+    get a row. The last row has the sum of all causes without one,
+    if it is not small.
     """
     largest = max(causes, key=lambda one: max(one.ns), default=None)
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
@@ -169,12 +172,22 @@ def causes_with_row(
         if not one.known and not alone:
             return False
         share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
-        return share >= LEAST_ROW or ((one.treated or one.counted) and max(one.ns) >= 1)
+        return share >= LEAST_TOLD or ((one.treated or one.counted) and max(one.ns) >= 1)
 
     found = [one for one in causes if shown(one)]
-    if most is None or len(found) <= most:
-        return found
-    must = sum(one.label in named or one is largest for one in found)
-    ranked = sorted(found, key=lambda one: (one.label not in named and one is not largest, not one.treated))
-    chosen = ranked[: max(most, must)]
-    return [one for one in found if one in chosen]
+    if most is not None and len(found) > most:
+        must = sum(one.label in named or one is largest for one in found)
+        ranked = sorted(found, key=lambda one: (one.label not in named and one is not largest, not one.treated))
+        chosen = ranked[: max(most, must)]
+        found = [one for one in found if one in chosen]
+    return [*found, *_rest([one for one in causes if one not in found], whole)]
+
+
+def _rest(causes: Sequence[CauseTime], whole: Sequence[float]) -> list[CauseTime]:
+    """Return the causes without a row as one cause; [] if they took less than LEAST_TOLD of the time in each run.
+    ``whole``: the time of all causes in both runs."""
+    ns = sum(one.ns[0] for one in causes), sum(one.ns[1] for one in causes)
+    if all(part < max(LEAST_TOLD * total, 1) for part, total in zip(ns, whole, strict=True)):
+        return []
+    most = any(one.at_most[0] for one in causes), any(one.at_most[1] for one in causes)
+    return [CauseTime(many(len(causes), "other cause"), ns, most, named=False)]

@@ -9,20 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason
-from jitter_workshop.presenter.runs.disturbances import neither_is_better
-from jitter_workshop.presenter.runs.effect_table import LEAST_ROW, columns_of, none_in, of_a_second
+from jitter_workshop.flow.chapters.judging import by_the_due_time, few_before_or_after
+from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
+from jitter_workshop.model.effect import CauseTime, Effect
+from jitter_workshop.model.judgement import PairJudgement
+from jitter_workshop.presenter.runs.effect_table import NOISE_IN_CELL, columns_of, none_in, of_a_second
 from jitter_workshop.presenter.runs.effect_words import FEW, events_told, short_doubt
-from jitter_workshop.presenter.runs.main_effect import (
-    LatencyVerdict,
-    against_the_lead,
-    by_the_due_time,
-    explained_by,
-    few_before_or_after,
-    judge_latency,
-    told_first,
-    two_clocks,
-)
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -30,8 +22,6 @@ from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import DUE_TAIL, KnownRun, transit_of
 from jitter_workshop.stats.scale import nice_ns, times_told
 
-OWN_NOISE = "own noise"
-"""The words for the load that the chapter makes beside its runs."""
 SAME = "about the same"
 _UNKNOWN = "–"
 CAN_END = "time the change can end"
@@ -56,68 +46,62 @@ class ResultRow:
     extra: bool = False
 
 
-def result_rows(
-    found: Effects, runs: Sequence[KnownRun], reason: KnownReason | None, which: tuple[str, str]
-) -> list[ResultRow]:
-    """Return the rows that tell what a change between two runs did, those without data left out. ``reason``: why the
-    latency of the two runs cannot be compared; then no latency is among them. None if it can. ``which``: the words for
-    the two runs."""
-    judged: LatencyVerdict = "not comparable" if reason is not None else judge_latency(found, runs)
-    rows = list[ResultRow]()
-    of_chapter = found.shown or found.missed
-    if of_chapter is not None and not explained_by(reason, of_chapter):
-        clear = found.shown is not None
+def result_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[str, str]) -> list[ResultRow]:
+    """Return the rows that tell what a change between two runs did, those without data left out. If the latency of the
+    two runs cannot be compared, no latency is among them. ``which``: the words for the two runs."""
+    found, rows = judged.found, list[ResultRow]()
+    if (of_chapter := judged.of_chapter) is not None:
+        clear = judged.work == "done"
         rows.append(_row(of_chapter, which, "accent" if clear else "", limit=not clear and of_chapter.sort != "cause"))
-    elif found.uncounted:
+    elif judged.work == "not known":
         rows.append(ResultRow(found.uncounted, _UNKNOWN, _UNKNOWN, "not known"))
-    if reason is None:
-        rows += _of_latency(found, runs, judged, which, told={row.name for row in rows})
-    if not neither_is_better(runs):
+    if judged.reason is None:
+        rows += _of_latency(judged, runs, which, told={row.name for row in rows})
+    if not judged.by_plan:
         rows += _of_the_change(found.causes, which)
     return [*rows, *_of_others(found.causes)]
 
 
 def _of_latency(
-    found: Effects, runs: Sequence[KnownRun], judged: LatencyVerdict, which: tuple[str, str], told: set[str]
+    judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[str, str], told: set[str]
 ) -> list[ResultRow]:
     """Return the row of the figure that judges the runs, and those of the other effects that the verdict tells or that
     are sure. ``told``: the names of the rows above."""
-    first, lead, tail = told_first(found), found.lead, found.tail
+    found, first, against = judged.found, judged.first, judged.against
+    lead, tail = found.lead, found.tail
     due = first or found.nearest
     if due is not None and by_the_due_time(due):
         before, after = (transit_of(seen, DUE_TAIL) for seen in runs)
         values = [_UNKNOWN if value is None else nice_ns(value) for value in (before, after)]
-        transit = [ResultRow(f"p{DUE_TAIL} by transit", values[0], values[1])] if two_clocks(runs) else []
+        transit = [ResultRow(f"p{DUE_TAIL} by transit", values[0], values[1])] if judged.clocks is not None else []
         return [*transit, _row(due, which, _style(due, judged), limit=True)]
     nearest = found.nearest if found.nearest is not None and found.nearest.sort != "cause" else None
     judge = tail or first or nearest
     # The chapter's figure is the first row, also if it is one of latency.
-    of_latency = not (found.shown or found.missed or found.uncounted) and judged not in ("unclear", "undecided")
+    of_latency = not (found.shown or found.missed or found.uncounted) and judged.latency not in ("unclear", "undecided")
     shown = [one for one in ((first, judge) if of_latency else (judge, first)) if one is not None]
     if lead is not None and first is not lead and not lead.doubtful and lead.direction == found.direction:
         shown.append(lead)
-    against = against_the_lead(found)
     if against is not None:
         shown.append(against)
     by_name = {one.name: one for one in reversed(shown) if one.name not in told}
     order = dict.fromkeys(one.name for one in shown if one.name in by_name)
     # The verdict names the effect that is told first, unless it is unclear.
-    kept = {one.name for one in (judge, against, None if judged == "unclear" else first) if one is not None}
-    mixed = against is not None
+    named = (judge, against, None if judged.latency == "unclear" else first)
+    kept = {one.name for one in named if one is not None}
     rows = list[ResultRow]()
     for name in order:
-        style = _style(by_name[name], judged, mixed=mixed)
-        row = _row(by_name[name], which, style, limit=True, extra=name not in kept)
+        row = _row(by_name[name], which, _style(by_name[name], judged), limit=True, extra=name not in kept)
         rows.append(_with_few(row, few_before_or_after(by_name[name], runs), which))
     return rows
 
 
-def _style(effect: Effect, judged: LatencyVerdict, *, mixed: bool = False) -> str:
-    """Return the style of a row: a colour only for a sure effect of runs that are called better or worse. ``mixed``:
-    True if another figure moved against this effect, so that a gain is no plain one."""
-    if mixed and effect.direction == "better":
+def _style(effect: Effect, judged: PairJudgement) -> str:
+    """Return the style of a row: a colour only for a sure effect of runs that are called better or worse. A gain beside
+    a figure that moved against it is no plain one."""
+    if judged.against is not None and effect.direction == "better":
         return ""
-    if judged not in ("better", "worse") or effect.doubtful or effect.factor < MOVED or effect.against_time:
+    if not judged.sure or effect.doubtful or effect.factor < MOVED or effect.against_time:
         return ""
     return {"better": "good", "worse": "bad"}.get(effect.direction, "")
 
@@ -181,7 +165,7 @@ def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[
     else:
         told = f"{times_told(max(before, after) / min(before, after))}× {'less' if after < before else 'more'}"
     larger = int(after > before)
-    small = max(before, after) < LEAST_ROW * sum(one.ns[larger] for one in causes)
+    small = max(before, after) < LEAST_TOLD * sum(one.ns[larger] for one in causes)
     least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""
     told = f"{'>' if least and after < before else ''}{told}{'; <1 % of all' if small else ''}"
     return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told)]
@@ -201,7 +185,7 @@ def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
     if most is None:
         return [ResultRow(name, first, second, "" if any(least) else SAME)]
     share = "most" if (most.ns[1] - most.ns[0]) / step >= _MOST_OF_IT else "largest"
-    label = OWN_NOISE if most.own_load else most.label.partition(" (")[0]
+    label = NOISE_IN_CELL if most.own_load else most.label.partition(" (")[0]
     return [ResultRow(name, first, second, f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}, {share}: {label}")]
 
 
@@ -221,11 +205,10 @@ def _time(ns: float) -> str:
 
 
 def result_table(
-    found: Effects,
+    judged: PairJudgement,
     runs: Sequence[KnownRun],
     width: int,
     head: str,
-    reason: KnownReason | None = None,
     *,
     proven: bool = False,
     most: int | None = None,
@@ -235,7 +218,7 @@ def result_table(
     proof judges the change, so that these two runs do not. ``most``: the most rows, if some of them are extra; None for
     all."""
     which = columns_of("changed", runs, undecided=proven)
-    rows = result_rows(found, runs, reason, which)
+    rows = result_rows(judged, runs, which)
     while most is not None and len(rows) > most and any(row.extra for row in rows):
         rows.remove(next(row for row in reversed(rows) if row.extra))
     if not rows:

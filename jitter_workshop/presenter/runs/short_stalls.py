@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from jitter_workshop.flow.chapters.judging import neither_is_better
 from jitter_workshop.model.run import StallRate
-from jitter_workshop.presenter.runs.disturbances import neither_is_better
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.effect import CHANCE, LEAST_EVENTS, MOVED, judge_of
 from jitter_workshop.stats.figures import FIGURES, KnownRun

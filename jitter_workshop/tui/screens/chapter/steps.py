@@ -23,6 +23,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation
+from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import REASON, SENTENCE, clean, cleaned_sentence
@@ -48,11 +49,10 @@ from jitter_workshop.presenter.proofs import proof
 from jitter_workshop.presenter.runs import (
     causes,
     curves,
-    disturbances,
     effect,
     effect_table,
     effect_words,
-    main_effect,
+    large_figure,
     one_run,
 )
 from jitter_workshop.presenter.runs.control_run import is_disturbed
@@ -939,7 +939,7 @@ class Measure(Step):
         running, due = self.page.run, self.walk.runs.from_due_time
         if running is None:
             seen = self.walk.runs.known(self.name)
-            return main_effect.large_figure(seen, self.page.asked, from_due_time=due)
+            return large_figure.large_value(seen, self.page.asked, from_due_time=due)
         now, workload = running.progress, running.request.workload
         return one_run.headline_so_far(now, workload, self.page.asked, from_due_time=due)
 
@@ -1340,8 +1340,8 @@ class Compare(Step):
         """The outcome of the cure in a hunt; None in other chapters, and before the run with a cure."""
         self._compared: CompareView | None = None
         """The comparison of both runs; None if a run is missing, on a recording, and after a cure."""
-        self._effects: Effects | None = None
-        """The effects of the change between both runs, also on a recording; None if they cannot be compared."""
+        self._judgement: PairJudgement | None = None
+        """The judgement of both runs, also on a recording; None if they cannot be compared."""
 
     def enter(self) -> None:
         self.resumed()
@@ -1368,8 +1368,8 @@ class Compare(Step):
         self._both = self.walk.runs.before_and_after()
         self._cured = cure.view(self.walk) if self.walk.hunts else None
         self._compared = None if rehearsed or self._cured is not None else compared.view()
-        own = self._compared.effects if self._compared is not None else None
-        self._effects = compared.recorded_effects() if rehearsed else own
+        own = self._compared.judgement if self._compared is not None else None
+        self._judgement = compared.of_recordings() if rehearsed else own
 
     def resumed(self) -> None:
         """Read the chapter's newest proof."""
@@ -1451,14 +1451,16 @@ class Compare(Step):
         told = effect_words.beside_its_line((effect_words.describe_effect if changed else effect_words.apart)(found))
         # The space between two curves is shaded as better or worse only where the result says so. After a proof its
         # verdict says that, and not two of many runs.
-        judged = not proof.leads(self.proof) and main_effect.calls_better_or_worse(self._effects, both, relation)
+        judged = not proof.leads(self.proof) and self._sure
         between = (before, after) if judged else None
-        undecided = proof.leads(self.proof) or (changed and not disturbances.noises_differ(both))
+        by_plan = self._judgement is not None and self._judgement.by_plan
+        # Of few stalls, or beside a result that calls no run better or worse, a factor would be a second verdict.
+        few = level_ns is not None and found.doubtful
+        if few or (changed and not judged and not by_plan):
+            return Drawing(marks, between, bright=None)
         loud = found.factor >= MOVED and not found.doubtful
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
-        # Of few stalls, or beside "No clear change", a factor in the chart would say more than the result does.
-        more = (level_ns is not None and found.doubtful) or (undecided and not judged)
-        return Drawing(marks, between, None if more else gap, bright=None)
+        return Drawing(marks, between, gap, bright=None)
 
     @property
     def _pair(self) -> tuple[KnownRun, KnownRun] | None:
@@ -1526,9 +1528,8 @@ class Compare(Step):
             found = tuple(order[: max(few, len(guessed), 1)])
         undecided = proof.proof_is_undecided(self.proof)
         origin, relation = one_run.origin_of(both[0]), self._relation
-        judged = main_effect.is_sure(self._effects, both, relation)
         told = effect_table.two_run_table(
-            found, width, origin, relation, causes, undecided=undecided, runs=both, judged=judged
+            found, width, origin, relation, causes, undecided=undecided, runs=both, judged=self._sure
         )
         # A lesson on the core's frequency has it read first.
         parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
@@ -1546,14 +1547,23 @@ class Compare(Step):
     @property
     def _told(self) -> set[str]:
         """Return the labels of the causes that a sentence of this chapter names. The table shows each of them."""
-        found = self._effects
-        by_reason = self._reason.causes if self._reason is not None else ()
-        named = (*self.walk.diagnosis.named(), *by_reason)
-        return effect.named_causes(found, named) if found is not None else set()
+        return (
+            effect.named_causes(self._judgement, self.walk.diagnosis.named()) if self._judgement is not None else set()
+        )
+
+    @property
+    def _effects(self) -> Effects | None:
+        """Return the effects on which the judgement rests."""
+        return self._judgement.found if self._judgement is not None else None
+
+    @property
+    def _sure(self) -> bool:
+        """Return True if the result calls the second run better or worse."""
+        return self._judgement is not None and self._judgement.sure
 
     @property
     def _reason(self) -> KnownReason | None:
-        """Return why two runs that were made in the same way cannot be compared; None if no such reason is known."""
+        """Return why the two runs cannot be compared; None if no such reason is known."""
         return self._compared.reason if self._compared is not None else None
 
     @property
@@ -1593,7 +1603,7 @@ class Compare(Step):
         return chapter_view.comparison(self._compared, width) if self._compared else []
 
     def result(self, width: int) -> Result:
-        found, both, relation, runs = self._effects, self._both, self._relation, self.walk.runs
+        found, both, runs = self._judgement, self._both, self.walk.runs
         if self._cured is not None:
             told = wrap(hunt.cure_told(self._cured), width)
             return Result(told, uncut=len(told))
@@ -1603,11 +1613,11 @@ class Compare(Step):
         if both is None or found is None:
             return Result([])
         if self.walk.host.rehearsed:
-            return effect.result_of_two_runs(found, both, relation, width, short=self._short)
+            return effect.result_of_two_runs(found, both, width, short=self._short)
         key = "m" if self._made_anew is not None else ""
         if not key and self._reason is not None and self._reason.run == 0 and self.walk.host.applied:
             key = "restore first: u"
-        result = effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short, key=key)
+        result = effect.result_of_two_runs(found, both, width, proof=self._known, short=self._short, key=key)
         notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
@@ -1621,10 +1631,10 @@ class Compare(Step):
 
     def _notes_on_result(self, width: int) -> Lines:
         """Return the lines that explain the result, to stand below the counts; [] if they stand above the chart."""
-        found, both, relation = self._effects, self._both, self._relation
+        found, both = self._judgement, self._both
         if not self._notes_below or both is None or found is None:
             return []
-        return effect.result_of_two_runs(found, both, relation, width, proof=self._known, short=self._short).notes
+        return effect.result_of_two_runs(found, both, width, proof=self._known, short=self._short).notes
 
     @property
     def _short(self) -> bool:
@@ -1647,13 +1657,12 @@ class Compare(Step):
         # A chapter that changes nothing has nothing to prove.
         if self.walk.chapter.changes == "nothing":
             return ""
-        return f"{effect.TWO_RUNS}; {proof.KEY}." if self.offers_proof else f"{effect.NOT_PROVEN}."
+        return f"{effect.PROOF_BY_KEY if self.offers_proof else effect.NOT_PROVEN}."
 
     def headline(self) -> tuple[str, str]:
         if self._relation != "changed" or proof.leads(self.proof):
             return "", ""
-        runs = () if self.walk.host.rehearsed else self._both or ()
-        return main_effect.large_figure(self._effects, runs=runs)
+        return large_figure.large_factor(self._judgement)
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]

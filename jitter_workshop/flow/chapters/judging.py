@@ -1,20 +1,27 @@
-"""Choose the effect of a change that a result tells first, and judge it: is it the change that made latency better?
+"""Judge two runs, once for all surfaces: can they be compared, did the change do its work, is the latency better?
 
-The rule for the figures is in ``stats.effect``. This module adds what the traces and the other tasks of two runs tell.
+:func:`judge_pair` makes the one record that results, tables, charts and home put into words. The rule for the figures
+is in ``stats.effect``, that for tasks of others in ``flow.measuring.known_reason``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
-from jitter_workshop.flow.measuring.known_reason import most_of_difference, other_work
-from jitter_workshop.model.effect import CauseTime, Effect, Effects, KnownReason, Relation
-from jitter_workshop.presenter.runs.disturbances import busier_after, neither_is_better, noises_differ
-from jitter_workshop.presenter.runs.longest_stall import largest_of_longest
-from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND, judged_value
-from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
+from jitter_workshop.flow.chapters.longest_stall import largest_of_longest
+from jitter_workshop.flow.measuring.known_reason import (
+    LEAST_NS,
+    is_other_task,
+    loads_by_trace,
+    most_of_difference,
+    other_task,
+    reason_of,
+)
+from jitter_workshop.model.effect import CauseTime, Direction, Effect, Effects, KnownReason, Relation
+from jitter_workshop.model.judgement import Doubt, LatencyVerdict, PairJudgement, WorkVerdict
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, readings_apart
 from jitter_workshop.stats.figures import (
     DUE_TAIL,
     FIGURES,
@@ -24,31 +31,56 @@ from jitter_workshop.stats.figures import (
     transit_of,
 )
 from jitter_workshop.stats.omission import sent_share
-from jitter_workshop.stats.scale import times_told
 
-_ROLES = {"better": "good", "worse": "bad", "same": "accent"}
-"""The colour role of a large figure, by the direction of its effect."""
 _APART = 1.2
 """The least factor by which the median must move against another figure to be told."""
+_MANY_INTERRUPTS = 100.0
+"""The least difference in interrupts of devices, per second, that may explain longer latencies."""
 PERCENTILE = re.compile(r"p[\d.]+")
 """The name of a percentile's figure."""
 
-LatencyVerdict = Literal[
-    "", "better", "worse", "perhaps better", "perhaps worse", "differs", "unclear", "undecided", "not comparable"
-]
-"""The judgements of two runs on the latency after a change.
 
-- ``""``: nothing, because no latency is compared, or because the chapter's figure is the only one.
-- ``better``, ``worse``: an effect that has no other known reason than the change.
-- ``perhaps better``, ``perhaps worse``: such an effect may have another reason.
-- ``differs``: the runs differ by plan, so neither is better.
-- ``unclear``: no clear change.
-- ``undecided``: the count moved as its lesson says, and the curve became worse by no larger factor.
-- ``not comparable``: another task took much more in one of the runs.
-"""
+def judge_pair(found: Effects, runs: Sequence[KnownRun] = (), relation: Relation = "changed") -> PairJudgement:
+    """Return the judgement of two runs. ``found``: the effects of the change between them, with the times of causes.
+    ``runs``: the two runs; () if they are not known. ``relation``: the relation of the two runs. Only after a change
+    there is a verdict on latency."""
+    first, changed = _told_first(found), relation == "changed"
+    reason = reason_of(relation, runs[0], runs[1], found.causes) if len(runs) == 2 else None
+    other = other_task(runs[0], runs[1], found.causes) if len(runs) == 2 and changed else None
+    whole_curve = _whole_curve_moved(found, first, runs)
+    latency: LatencyVerdict = ""
+    if changed:
+        latency = _judge_latency(found, first, runs, reason, whole_curve=whole_curve)
+    doubt: Doubt = ""
+    if latency.startswith("perhaps") and first is not None:
+        doubt = _doubt(found, first, runs)
+    due = first or found.nearest
+    clocks = _two_clocks(runs) if due is not None and by_the_due_time(due) else None
+    large: float | None
+    large_is: Direction
+    large, large_is = _large(found, first, latency, clocks, runs) if changed else (None, "same")
+    return PairJudgement(
+        found,
+        relation,
+        reason,
+        other,
+        latency,
+        doubt,
+        of_another_cause(found),
+        few_before_or_after(first, runs) if first is not None else None,
+        _work(found, reason),
+        first,
+        _against_the_first(found, first),
+        neither_is_better(runs),
+        whole_curve,
+        first is not None and rests_on_few(first),
+        clocks,
+        large,
+        large_is,
+    )
 
 
-def told_first(found: Effects) -> Effect | None:
+def _told_first(found: Effects) -> Effect | None:
     """Return the effect that is shown first, which usually is the largest effect.
 
     ``found.tail`` is the effect on the figure by which the runs are judged. It is shown first if these conditions
@@ -66,12 +98,12 @@ def told_first(found: Effects) -> Effect | None:
     return tail if sure and tail.name != lead.name else lead
 
 
-def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
+def _curve_is_quiet(found: Effects, lead: Effect | None, runs: Sequence[KnownRun]) -> bool:
     """Return True if a chapter's count moved as its lesson says, but the curve became worse by no larger factor. Two
     runs do not prove the change of the curve, so the count is the result, and the curve is told without emphasis.
     Return False if the runs were made beside different noises, or if a run sent few of its planned messages: such a run
-    counts less of everything. ``runs``: the two runs, if they are known."""
-    lead, shown = told_first(found), found.shown
+    counts less of everything. ``lead``: the effect that is told first. ``runs``: the two runs, if they are known."""
+    shown = found.shown
     if lead is None or shown is None or shown.sort != "cause" or noises_differ(runs):
         return False
     if any(sent_share(seen) is not None for seen in runs):
@@ -80,12 +112,13 @@ def curve_is_quiet(found: Effects, runs: Sequence[KnownRun] = ()) -> bool:
     return of_curve and lead.direction == "worse" and lead.factor <= shown.factor
 
 
-def judge_latency(found: Effects, runs: Sequence[KnownRun] = ()) -> LatencyVerdict:
-    """Return what two runs tell of the latency after a change. ``runs``: the two runs, if they are known."""
-    if len(runs) == 2 and other_work(runs[0], runs[1], found.causes) is not None:
+def _judge_latency(
+    found: Effects, first: Effect | None, runs: Sequence[KnownRun], reason: KnownReason | None, *, whole_curve: bool
+) -> LatencyVerdict:
+    """Return what two runs tell of the latency after a change. ``first``: the effect that is told first."""
+    if reason is not None:
         return "not comparable"
-    lead = found.lead
-    if lead is None:
+    if found.lead is None:
         felt, of_chapter = found.tail or found.nearest, found.shown or found.missed
         if of_chapter is None:
             return "unclear"
@@ -94,16 +127,70 @@ def judge_latency(found: Effects, runs: Sequence[KnownRun] = ()) -> LatencyVerdi
         return "unclear" if of_stalls or not (none or found.left_out) else ""
     if neither_is_better(runs) or found.direction == "same":
         return "differs"
-    if not _can_come_from_the_change(found, runs) or whole_curve_moved(found, runs):
+    if not _can_come_from_the_change(found, first, runs) or whole_curve:
         return "unclear"
-    if curve_is_quiet(found, runs):
+    if _curve_is_quiet(found, first, runs):
         return "undecided"
-    if in_doubt(lead, found, runs):
+    if _in_doubt(found.lead, found, runs):
         return "perhaps better" if found.direction == "better" else "perhaps worse"
     return "better" if found.direction == "better" else "worse"
 
 
-def _can_come_from_the_change(found: Effects, runs: Sequence[KnownRun]) -> bool:
+def _work(found: Effects, reason: KnownReason | None) -> WorkVerdict:
+    """Return if the chapter's figure moved as the lesson says. ``reason``: why the two runs cannot be compared."""
+    if found.uncounted:
+        return "not known"
+    if explained_by(reason, found.shown or found.missed):
+        return ""
+    return "done" if found.shown is not None else "not done" if found.missed is not None else ""
+
+
+def _doubt(found: Effects, first: Effect, runs: Sequence[KnownRun]) -> Doubt:
+    """Return the one reason for which an effect may not come from the change; "" for none. ``first``: the effect that
+    is told first."""
+    if first.doubtful and first.factor >= MOVED:
+        return "chance"
+    if few_before_or_after(first, runs):
+        return "few stalls"
+    if of_another_cause(found) is not None:
+        return "another cause"
+    return "other work" if _busier_after(found, runs) else ""
+
+
+def _large(
+    found: Effects,
+    first: Effect | None,
+    latency: LatencyVerdict,
+    clocks: tuple[float, float] | None,
+    runs: Sequence[KnownRun],
+) -> tuple[float | None, Direction]:
+    """Return the factor that may be shown large, and its direction if it is a plain gain or loss, else "same".
+
+    It is the factor of the effect on latency, or on the stalls that judge the runs, if the verdict rests on it and it
+    has no other known reason than the change. Between runs with different noises that the due time judges, it is the
+    factor between the two clocks of the first run. The factor of the chapter's count is large only if no latency is
+    judged, or if the runs do not decide it: beside "No clear change in latency" it would be a second verdict. A factor
+    below MOVED, or of fewer than ten events, is not large.
+    """
+    if latency in ("", "undecided"):
+        return (None if found.shown is None else _factor(found.shown)), "same"
+    if first is None or latency not in ("better", "worse", "differs") or _in_doubt(first, found, runs):
+        return None, "same"
+    judges = found.tail is not None and first.name == found.tail.name
+    if _factor(first) is None or not (first.sort == "latency" or judges):
+        return None, "same"
+    if clocks is not None and by_the_due_time(first) and noises_differ(runs):
+        return clocks[1] / max(clocks[0], 1), "same"
+    mixed = noises_differ(runs) or _median_against(found, first) is not None
+    return _factor(first), "same" if mixed else found.direction
+
+
+def _factor(one: Effect) -> float | None:
+    """Return the factor of an effect if it may be shown large; None if it is small or says too much."""
+    return None if one.at_least or one.factor < MOVED or one.events is not None else one.factor
+
+
+def _can_come_from_the_change(found: Effects, first: Effect | None, runs: Sequence[KnownRun]) -> bool:
     """Return False if one event, or few, made the effect that is told first, and the change cannot have caused it.
 
     - A maximum: only the trace of the longest stall can show that the change acts on its cause.
@@ -111,7 +198,6 @@ def _can_come_from_the_change(found: Effects, runs: Sequence[KnownRun]) -> bool:
     - A rate of few stalls: the change has no part in it if the time that it can end did not move by half as much as
       these stalls need.
     """
-    first = told_first(found)
     if first is None or not (first.one_event or first.few):
         return True
     treated = [one for one in found.causes if one.treated]
@@ -126,14 +212,14 @@ def _can_come_from_the_change(found: Effects, runs: Sequence[KnownRun]) -> bool:
     return cause is not None and any(one.label == cause.label for one in treated)
 
 
-def whole_curve_moved(found: Effects, runs: Sequence[KnownRun]) -> bool:
+def _whole_curve_moved(found: Effects, first: Effect | None, runs: Sequence[KnownRun]) -> bool:
     """Return True if a percentile below the judged one is told first, and the median of a ring's messages moved by more
     time than the causes on which the change acts.
 
     Half of the messages are at least as much faster or slower as the median says. If this takes more time in all than
     those causes lost or gained, something else moved the whole curve, as it does between equal runs.
     """
-    first, tail = told_first(found), found.tail
+    tail = found.tail
     treated = [one for one in found.causes if one.treated]
     if first is None or tail is None or not PERCENTILE.fullmatch(first.name) or not treated or len(runs) != 2:
         return False
@@ -152,7 +238,7 @@ def whole_curve_moved(found: Effects, runs: Sequence[KnownRun]) -> bool:
 def _time_of_stalls(effect: Effect, runs: Sequence[KnownRun]) -> float | None:
     """Return the least time, in ns a second, of the stalls by which two runs differ in a rate; None if the figure is
     not known. ``effect``: the effect on this rate."""
-    counted = stall_counts(effect, runs)
+    counted = _stall_counts(effect, runs)
     if counted is None:
         return None
     figure, rates = counted
@@ -160,7 +246,7 @@ def _time_of_stalls(effect: Effect, runs: Sequence[KnownRun]) -> float | None:
     return None if length is None else abs(rates[1] - rates[0]) * length
 
 
-def stall_counts(effect: Effect, runs: Sequence[KnownRun]) -> tuple[str, tuple[float, float]] | None:
+def _stall_counts(effect: Effect, runs: Sequence[KnownRun]) -> tuple[str, tuple[float, float]] | None:
     """Return the id of a rate of stalls, and its value in both runs, in stalls a second. Return None for any other
     figure. ``effect``: the effect on this rate."""
     ident = next((name for name, one in FIGURES.items() if one.title == effect.name), None)
@@ -172,7 +258,7 @@ def stall_counts(effect: Effect, runs: Sequence[KnownRun]) -> tuple[str, tuple[f
 def few_before_or_after(effect: Effect, runs: Sequence[KnownRun]) -> tuple[int, int] | None:
     """Return (number of stalls, index of the run), if one of two runs has fewer than LEAST_EVENTS stalls of a rate, and
     at least one. Return None for any other figure. ``effect``: the effect on this rate."""
-    counted = stall_counts(effect, runs)
+    counted = _stall_counts(effect, runs)
     if counted is None:
         return None
     number = [round(rate * seen.run.rated_s) for rate, seen in zip(counted[1], runs, strict=True)]
@@ -180,22 +266,13 @@ def few_before_or_after(effect: Effect, runs: Sequence[KnownRun]) -> tuple[int, 
     return (fewest, number.index(fewest)) if 0 < fewest < LEAST_EVENTS else None
 
 
-def calls_better_or_worse(found: Effects | None, runs: Sequence[KnownRun], relation: Relation) -> bool:
-    """Return True if the result of two runs calls the second one better or worse, or perhaps so, by more than one
-    event. Only then may a chart of these runs do so. ``found``: the effects of the change; None if they are not
-    known."""
-    if found is None or found.lead is None or relation != "changed" or found.lead.one_event:
-        return False
-    return judge_latency(found, runs) in ("better", "worse", "perhaps better", "perhaps worse")
-
-
-def against_the_lead(found: Effects) -> Effect | None:
+def _against_the_first(found: Effects, first: Effect | None) -> Effect | None:
     """Return a sure effect against the one that is told first: a loss beside a gain, or the median if it moved the
     other way. None if there is none."""
-    first, but = told_first(found), found.but
+    but = found.but
     if but is not None and but.direction == "worse" and not (but.doubtful or but.against_time):
         return but
-    return None if first is None else median_against(found, first)
+    return None if first is None else _median_against(found, first)
 
 
 def explained_by(reason: KnownReason | None, one: Effect | None) -> bool:
@@ -208,63 +285,7 @@ def explained_by(reason: KnownReason | None, one: Effect | None) -> bool:
     return one.sort != "cause" or ("preempted" in one.name and larger == reason.run)
 
 
-def is_sure(found: Effects | None, runs: Sequence[KnownRun], relation: Relation) -> bool:
-    """Return True if the result of two runs calls the second one better or worse, and not only perhaps so. ``found``:
-    the effects of the change; None if they are not known."""
-    return found is not None and relation == "changed" and judge_latency(found, runs) in ("better", "worse")
-
-
-def loudest(found: Effects, runs: Sequence[KnownRun] = ()) -> Effect | None:
-    """Return the effect whose factor is shown large. It is the effect on latency or stalls, if
-    it has no other reason than the change. Otherwise it is the effect on the chapter's figure, if this figure changed
-    as the chapter says. None if there is neither. ``runs``: the two runs, if they are known."""
-    lead = told_first(found)
-    if lead is not None and not in_doubt(lead, found, runs) and not curve_is_quiet(found, runs):
-        return lead
-    return found.shown or lead
-
-
-def large_figure(
-    found: KnownRun | Effects | None,
-    asked: str | None = None,
-    runs: Sequence[KnownRun] = (),
-    *,
-    from_due_time: bool = False,
-) -> tuple[str, str]:
-    """Return the figure that is shown large, and its colour role; ("", "") if there is none. For one run it is the
-    value of the figure that judges the run. A question mark follows if it leaves out the waits for a stopped thread.
-    For two runs it is the factor of the :func:`loudest` effect. If two runs with different noises are compared by the
-    due time, it is the factor between the two clocks of the first run. A factor of fewer than ten events is not shown.
-    A factor of latency, or of the stalls that judge the runs, is not shown if chance, other tasks or such a run may
-    explain it. The factor of a count is shown only if no latency is judged, or if the runs do not decide it.
-    ``runs``: the two runs, if they are known. ``from_due_time``: True if the chapter judges one run by latency from the
-    due time."""
-    if isinstance(found, Effects):
-        loud = loudest(found, runs)
-        if loud is None or loud.at_least or loud.factor < MOVED or loud.events is not None:
-            return "", ""
-        if loud is found.shown:
-            # Large digits of a count beside "No clear change in latency" would be a second verdict.
-            alone = judge_latency(found, runs) in ("", "undecided")
-            return (f"{times_told(loud.factor)}×", "accent") if alone else ("", "")
-        clocks = two_clocks(runs) if by_the_due_time(loud) and noises_differ(runs) else None
-        if clocks is not None:
-            return f"{times_told(clocks[1] / max(clocks[0], 1))}×", "accent"
-        judges = found.tail is not None and loud.name == found.tail.name
-        large = (loud.sort == "latency" or judges) and not in_doubt(loud, found, runs)
-        mixed = noises_differ(runs) or median_against(found, loud) is not None
-        role = "accent" if mixed else _ROLES[found.direction]
-        return (f"{times_told(loud.factor)}×", role) if large else ("", "")
-    if found is None:
-        return "", ""
-    judged = judged_value(found, asked, from_due_time=from_due_time)
-    if judged is None:
-        return "", ""
-    told = judged.told.replace(A_SECOND, SHORT_A_SECOND)
-    return (told, "accent") if judged.known else (f"{told} ?", "dim")
-
-
-def median_against(found: Effects, first: Effect) -> Effect | None:
+def _median_against(found: Effects, first: Effect) -> Effect | None:
     """Return the effect on the median if it moved against an effect on latency, and by more than chance explains; else
     None. A change that makes few messages early and most messages late is no plain gain. ``first``: the effect that is
     told first."""
@@ -276,7 +297,7 @@ def median_against(found: Effects, first: Effect) -> Effect | None:
     return median if median.direction not in ("same", first.direction) else None
 
 
-def two_clocks(runs: Sequence[KnownRun]) -> tuple[float, float] | None:
+def _two_clocks(runs: Sequence[KnownRun]) -> tuple[float, float] | None:
     """Return p99 of the first run by transit and from the due time, in ns, if transit leaves out most of the latency
     from the due time; else None."""
     if not runs:
@@ -298,30 +319,65 @@ def rests_on_few(effect: Effect) -> bool:
     return effect.sort == "latency" and (effect.one_event or effect.few)
 
 
-def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
+def _in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host (``flow.measuring.known_reason.other_work``, ``presenter.runs.disturbances.busier_after``), and a
-    cause that the change is not made to reduce."""
-    if len(runs) == 2 and other_work(runs[0], runs[1], found.causes) is not None:
-        return True
-    return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None
+    host (:func:`_busier_after`), and a cause that the change is not made to reduce."""
+    return one.doubtful or _busier_after(found, runs) or of_another_cause(found) is not None
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
-    """Return the cause of :func:`main_cause`, if the change is not made to reduce it. An example is a disk's interrupt
+    """Return the cause of :func:`_main_cause`, if the change is not made to reduce it. An example is a disk's interrupt
     during only one of the runs. Return None if there is no such cause. Also return None if it is not known which causes
     the change is made to reduce.
     """
     if found.lead is None or not any(one.treated for one in found.causes):
         return None
-    most = main_cause(found)
+    most = _main_cause(found)
     return None if most is None or most.treated or most.counted else most
 
 
-def main_cause(found: Effects) -> CauseTime | None:
+def _main_cause(found: Effects) -> CauseTime | None:
     """Return the cause that explains at least half of the difference in stalled time. Return None if no cause does, if
     no figure of latency or stalls moved, or if few stalls decide the figure that is told first."""
-    first = told_first(found)
+    first = _told_first(found)
     if found.lead is None or first is None or rests_on_few(first):
         return None
     return most_of_difference(found.causes, worse=found.direction == "worse")
+
+
+def noises_differ(runs: Sequence[KnownRun]) -> bool:
+    """Return True if the two runs were made beside different noises. Then neither run can be called better."""
+    return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
+
+
+def neither_is_better(runs: Sequence[KnownRun]) -> bool:
+    """Return True if the two runs are two kinds of run, and not one before and one after a cure. They were made beside
+    different noises, or their threads used other memory, so that they read the clock at different rates."""
+    if len(runs) != 2 or noises_differ(runs):
+        return noises_differ(runs)
+    return runs[0].run.memory != runs[1].run.memory and readings_apart(runs[0], runs[1])
+
+
+def _busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if the second run was worse and other work on the host may be the reason. Return False if the second
+    run was better: the change itself may keep other work away.
+
+    One sign is that the tasks of others together explain at least half of the difference in stalled time; without the
+    times of causes, that they took more than twice as much CPU time. The other sign is that device interrupts more than
+    doubled, by at least _MANY_INTERRUPTS a second.
+    """
+    if found.direction != "worse" or len(runs) < 2:
+        return False
+    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
+    if came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came:
+        return True
+    if found.causes:
+        more = sum(one.ns[1] - one.ns[0] for one in found.causes if is_other_task(one))
+        return more >= LEAST_NS and 2 * more >= sum(one.ns[1] - one.ns[0] for one in found.causes)
+    shares = []
+    for seen in runs:
+        by_trace = loads_by_trace(seen)
+        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
+        shares.append(sum(loads))
+    first, second = shares
+    return second >= NOTICED_PERCENT and second > MOVED * first

@@ -1,0 +1,95 @@
+"""Test the one judgement of two runs: which task of others counts, and what a result says of one that does not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.flow.chapters.judging import judge_pair
+from jitter_workshop.model.effect import CauseTime, Effect, Effects
+from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.runs.verdict import said_of_other
+from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.stats.figures import KnownRun
+from tests.unit.test_stats_effect import run
+
+BETTER = Effect("p99.9", ("210 µs", "12 µs"), 17.5, "better", "shorter")
+WORSE = Effect("p99.9", ("12 µs", "210 µs"), 17.5, "worse", "longer")
+PAIR = KnownRun(run()), KnownRun(dataclasses.replace(run(), id="another"))
+OURS = CauseTime("our own threads", (234e6, 0.0), treated=True)
+
+
+def bash(before: float, after: float) -> CauseTime:
+    return CauseTime("task bash", (before * 1e6, after * 1e6), task="bash")
+
+
+@pytest.mark.parametrize(
+    ("task", "enough"),
+    [
+        (bash(0, 23), False),
+        (bash(23, 0), False),
+        # At least half of the difference, whichever run has it.
+        (bash(0, 500), True),
+        (bash(500, 0), True),
+        (bash(240, 0), True),
+    ],
+)
+def test_one_rule_says_if_a_task_of_others_is_enough_to_explain_the_difference(task: CauseTime, enough: bool) -> None:
+    judged = judge_pair(Effects(BETTER, None, BETTER, causes=(OURS, task)), PAIR)
+    assert judged.other is not None
+    assert judged.other.enough is enough
+    assert (judged.latency == "not comparable") is enough
+    assert (judged.reason is not None) is enough
+    assert judged.sure is not enough
+
+
+def test_a_task_that_is_not_enough_is_told_beside_the_result() -> None:
+    found = Effects(BETTER, None, BETTER, causes=(OURS, bash(23.4, 0)))
+    judged = judge_pair(found, PAIR)
+    said = "Task bash took 23.4 ms/s more in the first run: 9 % of the difference in stalls."
+    assert said_of_other(judged.other) == said
+    result = effect.result_of_two_runs(judged, PAIR, 200)
+    assert result.caveats[0].plain == said
+    assert written(result.lines).startswith("Looks better: ")
+    # A time that moved against the sum of all causes is no part of their difference.
+    against = judge_pair(Effects(BETTER, None, BETTER, causes=(OURS, bash(0, 23.4))), PAIR)
+    assert said_of_other(against.other).endswith("in the second run, though all stalls together did not take more.")
+    # It makes the whole difference, but this is small beside all stalls.
+    steady = CauseTime("task unbound", (700e6, 700e6), own_load=True)
+    small = judge_pair(Effects(WORSE, None, WORSE, causes=(steady, bash(0, 23.4))), PAIR)
+    assert said_of_other(small.other).endswith("in the second run: only 3 % of that run's stalls.")
+    enough = judge_pair(Effects(WORSE, None, WORSE, causes=(bash(0, 300),)), PAIR)
+    assert said_of_other(enough.other) == "", "the verdict tells it"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        bash(0, 0.9),
+        bash(20, 39),
+        bash(0, 2.1),
+        dataclasses.replace(bash(0, 23), own_load=True),
+        dataclasses.replace(bash(0, 23), treated=True),
+        dataclasses.replace(bash(0, 23), task="kworker/1:1"),
+    ],
+)
+def test_a_task_that_took_little_more_or_is_not_of_others_is_not_told(task: CauseTime) -> None:
+    """Less than a thousandth of the time, less than twice as much, less than a hundredth of all stalls."""
+    steady = CauseTime("task unbound", (300e6, 300e6), own_load=True)
+    assert judge_pair(Effects(BETTER, None, BETTER, causes=(steady, OURS, task)), PAIR).other is None
+
+
+def test_small_tasks_of_others_that_together_explain_a_loss_make_it_only_perhaps_one() -> None:
+    tasks = tuple(dataclasses.replace(bash(0, 30), label=f"task {n}") for n in range(4))
+    grown = CauseTime("task unbound", (100e6, 100e6 + 70e6), own_load=True)
+    judged = judge_pair(Effects(WORSE, None, WORSE, causes=(grown, *tasks)), PAIR)
+    assert (judged.latency, judged.doubt) == ("perhaps worse", "other work")
+    grown = dataclasses.replace(grown, ns=(100e6, 250e6))
+    assert judge_pair(Effects(WORSE, None, WORSE, causes=(grown, *tasks)), PAIR).sure
+
+
+@pytest.mark.parametrize("relation", ["alike", "hunted", "unsteady", "strayed"])
+def test_without_a_change_between_the_runs_there_is_no_verdict_and_no_large_factor(relation: str) -> None:
+    judged = judge_pair(Effects(BETTER, None, BETTER), PAIR, relation)  # type: ignore[arg-type]
+    assert (judged.latency, judged.sure, judged.large) == ("", False, None)
