@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from jitter_workshop.flow.chapters.walk import ChapterWalk
-from jitter_workshop.model.course import Chapter, Course, StepName
-from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.run import INTENDED, Run
-from jitter_workshop.model.text import ID, clean
-from jitter_workshop.presenter.course.diagnosis import means
-from jitter_workshop.presenter.runs.longest_stall import (
-    STOPPED_INSIDE,
-=======
 from jitter_workshop.flow.chapters.longest_stall import (
->>>>>>> 76cdde01 (One judgement of two runs, made in one place; every surface words it and decides nothing)
     is_named,
     largest_cause,
     longest_stalls,
@@ -23,6 +12,7 @@ from jitter_workshop.flow.chapters.longest_stall import (
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.course.diagnosis import means
 from jitter_workshop.presenter.runs.longest_stall import STOPPED_INSIDE
