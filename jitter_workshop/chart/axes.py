@@ -59,6 +59,8 @@ _WITHIN = 0.49
 next row."""
 _ALIKE = 0.5
 """Two values that differ by less than this share of a row are to stand in the same row."""
+_TWICE = math.log10(2)
+"""From this difference on (log10), two values are to stand in different rows."""
 _SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375)
 """The shares of a row by which the y axis may be moved for this, the preferred ones first."""
 
@@ -106,12 +108,14 @@ class PlotFrame:
         return 0 <= column < self.columns and 0 <= row < self.rows
 
 
-def in_one_row(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequence[float]) -> PlotFrame:
-    """Return the frame with its y axis moved by a part of a row, so that values that are nearly alike share a row.
+def shifted(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequence[float]) -> PlotFrame:
+    """Return the frame with its y axis moved by a part of a row, so that values that are nearly alike share a row, and
+    values that differ by a factor of 2 do not.
 
     Else two values that differ by a tenth could stand a row apart where rows are whole decades. Each tick stays in its
     row. ``near``: the pairs of values to look at, in logarithms; of these, pairs that differ by less than _ALIKE rows
-    are to share a row. ``held``: the values that must stay inside of the plot.
+    are to share a row; others that differ by _TWICE or more are to stand in two. ``held``: the values that must stay
+    inside of the plot.
     """
     ticks = [(frame.row(tick.position), tick.label) for tick in y_ticks(frame)]
     each = (frame.ranges.y_high - frame.ranges.y_low) / (frame.rows - 1)
@@ -138,9 +142,16 @@ def rows_above(frame: PlotFrame, highest: float) -> int:
 
 
 def _apart(frame: PlotFrame, near: Sequence[tuple[float, float]]) -> float:
-    """Return by how much pairs of nearly equal values look further apart than they are; 0.0 if each shares a row."""
-    found = ((abs(frame.down(a) - frame.down(b)), frame.row(a) != frame.row(b)) for a, b in near)
-    return sum(_ALIKE - distance for distance, apart in found if apart and distance < _ALIKE)
+    """Return by how much pairs of values look further apart or nearer than they are; 0.0 if each pair of nearly equal
+    values shares a row, and each pair of values that differ by _TWICE is in two rows."""
+    wrong = 0.0
+    for a, b in near:
+        distance, apart = abs(frame.down(a) - frame.down(b)), frame.row(a) != frame.row(b)
+        if distance < _ALIKE:
+            wrong += (_ALIKE - distance) * apart
+        elif abs(a - b) >= _TWICE and not apart:
+            wrong += distance
+    return wrong
 
 
 def snapped(
@@ -330,14 +341,16 @@ def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette, h
     """Return the cells of the grid: faint lines at the ticks. ``head``: the number of rows without a grid, from the
     first one on.
 
-    With too many lines, or without a faint colour in the theme, draw only dots where lines cross.
+    If more than every second row has a tick, only every second tick has a line. Without a faint colour in the theme,
+    draw only dots where lines cross.
     """
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
     columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
-    rows = {frame.row(t.position) for t in labels}
-    lines = bool(theme.grid) and 2 * len(rows) <= frame.rows + 1
+    rows, lines = {frame.row(t.position) for t in labels}, bool(theme.grid)
+    if lines and 2 * len(rows) > frame.rows + 1:
+        rows = set(sorted(rows)[::2])
     for row in range(head, frame.rows):
         for column in range(frame.columns):
             if row in rows and column in columns:

@@ -30,17 +30,19 @@ from jitter_workshop.chart.axes import (
     PlotFrame,
     framed,
     grid_cells,
-    in_one_row,
     rows_above,
+    shifted,
     snapped,
     y_ticks,
 )
 from jitter_workshop.chart.gap import Gap, put_gap
-from jitter_workshop.chart.key import key_texts, put_in_legend, put_key
+from jitter_workshop.chart.key import combined_text, key_texts, put_combined, put_in_legend, put_key
 from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe_octants
-from jitter_workshop.chart.signs import Place, along_curves, placed
+from jitter_workshop.chart.signs import Place, Signs, along_curves, placed
 from jitter_workshop.chart.style import (
+    COMBINED,
+    COMBINED_MARK,
     FILLS,
     MARK_GLYPH,
     TINTED_FILLS,
@@ -77,8 +79,8 @@ _BELOW_A_CROWD = 3
 """The number of lines of text below a chart of a crowd, which is many faint curves."""
 _NEAR_COLUMNS = 3
 """Two signs that are less than this number of columns apart are read as signs of one percentile."""
-_BELOW_MEDIAN = 0.25
-"""The decades below the smallest p50 that are always shown."""
+_BELOW_MEDIAN = 0.05
+"""The decades below the smallest p50 that a chart with few rows shows, too."""
 _DOT_GAP = 4.0
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
@@ -108,7 +110,8 @@ def draw_curves(
 
     Below 24×4 the text has empty lines only. A curve is solid at a percentile if at least ten samples are above this
     percentile. Elsewhere the curve is dotted. A cell that several curves cross has the dots of all of them, in the
-    colour of one curve. Each curve's sign is drawn at p50, at ``asked`` and at the last point.
+    colour of one curve. Each curve's sign is drawn at p50, at ``asked`` and at the last point. Signs of several curves
+    in one cell are one combined sign.
 
     - ``highlight``: the index of the curve that is drawn last and bright; None draws all curves alike.
     - ``marks``: guesses, as (percentile, ns).
@@ -128,12 +131,17 @@ def draw_curves(
     tinted = bool(palette.good) and theme != PLAIN
     looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
     draw = functools.partial(_render, tuple(curves), width, height, *looking)
-    keyed = False
-    if legend is not None and between is not None:
-        keys = [spelled(key, current()) for key in key_texts(draw(keyed=True)[1], palette, tinted)]
-        glyph = spelled(Text(looks(curves, palette, highlight, crowd)[between[1]].glyph), current()).plain
-        keyed = bool(keys) and put_in_legend(legend, glyph, keys, legend_width or width)
-    return draw(keyed=keyed)[0].copy()
+    keyed = told = False
+    signed = len(curves) - crowd
+    if legend is not None and signed > 0:
+        _, shaded, combined = draw(keyed=True, told=True)
+        second = between[1] if between is not None else len(curves) - 1
+        glyph = spelled(Text(looks(curves, palette, highlight, crowd)[second].glyph), current()).plain
+        room = legend_width or width
+        keys = [spelled(key, current()) for key in key_texts(shaded, palette, tinted)]
+        keyed = bool(keys) and put_in_legend(legend, glyph, keys, room)
+        told = combined and put_in_legend(legend, glyph, [spelled(combined_text(signed, palette), current())], room)
+    return draw(keyed=keyed, told=told)[0].copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -153,9 +161,12 @@ def _render(
     named: bool,
     kind: DotKind,
     keyed: bool,
-) -> tuple[Text, frozenset[bool]]:
+    told: bool,
+) -> tuple[Text, frozenset[bool], bool]:
+    """Return the chart, the kinds of filling in it (True for the better one), and whether it has a combined sign of
+    curves. ``keyed``, ``told``: True if the chart has no key of the filled space, or of a combined sign."""
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
-        return Text("\n" * max(height - 1, 0), end=""), frozenset()
+        return Text("\n" * max(height - 1, 0), end=""), frozenset(), False
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
@@ -185,14 +196,17 @@ def _render(
         # Cells of several curves have their colours in turn: no curve seems to end where another one begins.
         line = every[owners[column % len(owners)]].line
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
-    told = [i for i in order if i >= crowd]
+    with_sign = [i for i in order if i >= crowd]
     if of_percentiles:
-        signs = placed(frame, {i: values[i] for i in sorted(told)}, guessed)
+        signs = placed(frame, {i: values[i] for i in sorted(with_sign)}, guessed)
     else:
-        signs = along_curves(frame, {i: paths[i] for i in reversed(told)}, drawn)
+        signs = along_curves(frame, {i: paths[i] for i in reversed(with_sign)}, drawn)
     for (column, row), i in signs.curves.items():
         cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
-    _put_guesses(frame, cells, signs.guesses, theme, dotted)
+    for column, row in signs.shared:
+        style = plain_style(theme.text, bold=True)
+        cells[row][column] = (COMBINED, style + Style(bgcolor=cells[row][column][1].bgcolor))
+    _put_guesses(frame, cells, signs, theme, dotted)
     first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme, ticked):
         first += [] if gap.percentile is None else [gap.percentile]
@@ -202,8 +216,10 @@ def _render(
         shaded = {better for better in shaded if FILLS[better] in drawn_signs}
     if not keyed:
         put_key(frame, cells, shaded, theme, tinted, ticked)
+    if signs.shared and not told:
+        put_combined(frame, cells, len(curves) - crowd, theme, ticked)
     text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut, head), kind)
-    return text, frozenset(shaded)
+    return text, frozenset(shaded), bool(signs.shared)
 
 
 def _frame(
@@ -225,7 +241,7 @@ def _frame(
     kept = None if named else _kept_from(curves, marks)
     ranges = snapped(tight(view, marks), columns, rows, named, view.y, lowest, kept, headed and not named)
     frame = PlotFrame(columns, rows, ranges, (view.x, view.y))
-    return in_one_row(frame, _side_by_side(frame, signed), _held(view, curves, marks))
+    return shifted(frame, _side_by_side(frame, signed), _held(view, curves, marks))
 
 
 def _valued(
@@ -386,16 +402,15 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
 def _put_guesses(
     frame: PlotFrame,
     cells: list[list[Cell]],
-    places: Sequence[Place | None],
+    signs: Signs,
     theme: Palette,
     dotted: Collection[Place],
 ) -> None:
-    """Draw guesses into ``cells``, each with a thin line down to the axis. ``places``: the cell of each guess; None for
-    a guess outside of the plot.
+    """Draw guesses into ``cells``, each with a thin line down to the axis.
 
     The line is not drawn in the cells ``dotted``, because they contain the dots of curves.
     """
-    for place in places:
+    for place in signs.guesses:
         if place is None:
             continue
         column, row = place
@@ -404,7 +419,7 @@ def _put_guesses(
                 on = Style(bgcolor=cells[below][column][1].bgcolor)
                 cells[below][column] = ("╎", plain_style(theme.mark, dim=True) + on)
         cells[row][column] = (
-            MARK_GLYPH,
+            COMBINED_MARK if place in signs.at_guess else MARK_GLYPH,
             plain_style(theme.mark, bold=True) + Style(bgcolor=cells[row][column][1].bgcolor),
         )
 

@@ -1,4 +1,5 @@
-"""Say in a chart's legend, or inside of the chart, what the shaded space between two curves means."""
+"""Say in a chart's legend, or inside of the chart, what the shaded space between two curves means, and what a combined
+sign means."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, fill_style, plain_style
+from jitter_workshop.chart.style import COMBINED, FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, fill_style, plain_style
 from jitter_workshop.model.palette import Palette
 
 _WORDS = {True: "better", False: "worse"}
@@ -18,6 +19,7 @@ _FAINT = " ┈┊┼·"
 """The characters that the key may cover: empty cells, and faint lines of the grid."""
 _ROOM = re.compile(" {2,}")
 """Blanks in a line of a legend. One blank is inside of a name or a figure."""
+_BOTH = 2
 _SWATCH, _APART, _CLEAR = 2, 2, 3
 """The number of cells of a sample of the shading, of blanks between two entries of the key, and of cells on both sides
 of the key that show nothing else. With one blank, the key and a distance's label would read as one sentence."""
@@ -33,6 +35,12 @@ def key_texts(shaded: Collection[bool], theme: Palette, tinted: bool) -> list[Te
             text.append(sign, style)
         found.append(text)
     return found
+
+
+def combined_text(curves: int, theme: Palette) -> Text:
+    """Return the key of a combined sign as text. ``curves``: how many curves of the chart have signs."""
+    text = Text(no_wrap=True, end="").append(f"{COMBINED} ", plain_style(theme.text, bold=True))
+    return text.append("both curves" if curves == _BOTH else "several curves", plain_style(theme.dim, dim=True))
 
 
 def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
@@ -87,7 +95,22 @@ def put_key(
     ``tinted``: as in ``canvas``: the shading is a colour and not only a character. Return False if nothing is shaded,
     or if the key has no room.
     """
-    key = _key(shaded, theme, tinted, _SWATCH)
+    return _put_cells(frame, cells, _key(shaded, theme, tinted, _SWATCH), ticked)
+
+
+def put_combined(
+    frame: PlotFrame, cells: list[list[Cell]], curves: int, theme: Palette, ticked: Collection[int] = ()
+) -> bool:
+    """Write the key of a combined sign into ``cells``, at a place as of :func:`put_key`. ``curves``: as in
+    :func:`combined_text`."""
+    words = combined_text(curves, theme)
+    strong, faint = plain_style(theme.text, bold=True), plain_style(theme.dim, dim=True)
+    key = [(letter, faint if at else strong) for at, letter in enumerate(words.plain)]
+    return _put_cells(frame, cells, key, ticked)
+
+
+def _put_cells(frame: PlotFrame, cells: list[list[Cell]], key: Sequence[Cell], ticked: Collection[int]) -> bool:
+    """Write the cells of a key into a row of ``cells`` as :func:`put_key` chooses it."""
     if not key:
         return False
     # A blank on both sides keeps the key apart from curves.

@@ -33,7 +33,7 @@ _OCTANT_OF_DOT = (0, 2, 4, 1, 3, 5, 6, 7)
 """The number of the octant for each bit of a braille character. The bits of braille go down the left column of dots
 first."""
 _UPPER, _LOWER = 0x01 | 0x02 | 0x08 | 0x10, 0x04 | 0x20 | 0x40 | 0x80
-_SPELLED = str.maketrans("├┤│─└┬┴┈┊┼·╎×●■◆▲▼★○□◇△░▒▓█╱–…µ≈→≥", "|+|-+++  +.|xo#@AV*0n<^.:+#/-.u~>>")
+_SPELLED = str.maketrans("├┤│─└┬┴┈┊┼·╎×●■◆▲▼★○□◇△◉⊗░▒▓█╱–…µ≈→≥", "|+|-+++  +.|xo#@AV*0n<^&%.:+#/-.u~>>")
 """In ASCII the grid has only its crossings: its lines would look like the space between two curves."""
 _POWER = re.compile("10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

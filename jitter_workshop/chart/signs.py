@@ -1,83 +1,50 @@
 """Place the signs of curves and of guesses in a chart.
 
-In a chart of percentiles a sign says where a value is, so it stands in the row of its value and at its percentile.
-Signs that want the same cell stand left and right of the percentile, all in this row: no sign is moved to another row
-to make room. So signs in different rows always have different values, in this order. In other charts a sign only names
-its curve.
+In a chart of percentiles a sign says where a value is, so it stands in the row of its value and at its percentile. No
+sign is moved to make room: where several signs want the same cell, one combined sign stands for all of them. In other
+charts a sign only names its curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from jitter_workshop.chart.axes import PlotFrame
 from jitter_workshop.stats.view import Point, height_at
 
 Place = tuple[int, int]
 """A cell as (column, row)."""
-_FURTHEST = 4
-"""The largest number of columns between a sign and its percentile."""
-_AGAIN = 2
-"""The number of columns within which a curve needs no second sign in the same row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
     """Hold the cells with signs. ``curves``: cell → the index of the curve. ``guesses``: the cell of each guess; None
-    for a guess outside of the plot."""
+    for a guess outside of the plot. ``shared``: cell → the indices of the two curves or more whose signs are combined
+    there. ``at_guess``: the cells in which the sign of a guess is combined with those of curves."""
 
     curves: Mapping[Place, int]
     guesses: Sequence[Place | None]
+    shared: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    at_guess: Collection[Place] = ()
 
 
 def placed(frame: PlotFrame, values: Mapping[int, Sequence[Point]], guesses: Sequence[Point]) -> Signs:
     """Return the cells for the signs of curves and guesses.
 
     ``values``: the index of a curve → the points that have a sign, in logarithms. Curves are in the order of the
-    legend. ``guesses``: the points of guesses. A guess stands exactly at its percentile. A curve's sign is left out if
-    the curve has one in the same row at most _AGAIN columns away, or if no cell near its percentile is free.
+    legend. ``guesses``: the points of guesses. Each sign stands at its percentile, in the row of its value.
     """
-    at_guess = [_cell(frame, point) for point in guesses]
+    guessed = [_cell(frame, point) for point in guesses]
     wanted: dict[Place, list[int]] = {}
     for number, points in values.items():
         for cell in dict.fromkeys(_cell(frame, point) for point in points):
             if cell is not None:
                 wanted.setdefault(cell, []).append(number)
-    guessed = {cell for cell in at_guess if cell is not None}
-    found = {cell: few[0] for cell, few in wanted.items() if len(few) == 1 and cell not in guessed}
-    for cell, few in sorted(wanted.items()):
-        if len(few) > 1 or cell in guessed:
-            _put_together(frame, cell, few, guessed, found)
-    return Signs(found, at_guess)
-
-
-def _put_together(
-    frame: PlotFrame, cell: Place, curves: Sequence[int], guessed: Iterable[Place], found: dict[Place, int]
-) -> None:
-    """Add to ``found`` the signs of curves that want the same cell."""
-    column, row = cell
-    taken = {*found, *guessed}
-    steps = _steps(len(curves), middle=len(curves) % 2 == 1 and cell not in taken)
-    # At the edge of the plot all of them move, so that their order stays.
-    aside = max(0, -(column + steps[0])) - max(0, column + steps[-1] - (frame.columns - 1))
-    for number, step in zip(curves, steps, strict=True):
-        if any(found.get((column + near, row)) == number for near in range(-_AGAIN, _AGAIN + 1)):
-            continue
-        way = 1 if step > 0 else -1
-        for further in range(_FURTHEST):
-            place = column + step + aside + way * further, row
-            if place not in taken and frame.holds(*place) and abs(place[0] - column) <= _FURTHEST:
-                found[place] = number
-                taken.add(place)
-                break
-
-
-def _steps(many: int, *, middle: bool) -> list[int]:
-    """Return the distances of so many signs from their percentile, in columns, from left to right: as many on its left
-    as on its right. ``middle``: True if one sign stands at the percentile itself."""
-    left = many // 2 if middle else (many + 1) // 2
-    return [*range(-left, 0), *([0] if middle else []), *range(1, many - left + (0 if middle else 1))]
+    free = {cell: few for cell, few in wanted.items() if cell not in guessed}
+    alone = {cell: few[0] for cell, few in free.items() if len(few) == 1}
+    shared = {cell: few for cell, few in free.items() if len(few) > 1}
+    return Signs(alone, guessed, shared, {cell for cell in wanted if cell in guessed})
 
 
 def _cell(frame: PlotFrame, point: Point) -> Place | None:

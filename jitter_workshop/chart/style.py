@@ -28,6 +28,8 @@ Figure = tuple[str, str]
 
 
 MARK_GLYPH = "×"
+COMBINED, COMBINED_MARK = "◉", "⊗"
+"""The sign for the signs of several curves in one cell, and the sign for a guess and those of curves in one cell."""
 FILLS = {True: "░", False: "▒"}
 """The character that fills the space between two curves in a chart without colours. Key: True where the second curve is
 better."""

@@ -415,7 +415,7 @@ def test_no_label_of_the_axis_stands_a_decade_above_the_longest_value() -> None:
         lines = canvas.draw_curves([laptop, own], 78, 10, "mono", gap=gap).plain.split("\n")
         assert labels_beside("\n".join(lines)) == ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns"]
         first = next(n for n, line in enumerate(lines) if "10 ms" in line)
-        assert [line.strip() for line in lines[:first] if line.strip()] == ([gap.label] if gap else [])
+        assert " ".join("".join(lines[:first]).split()) == " ".join(["◉ both curves", *([gap.label] if gap else [])])
 
 
 @pytest.mark.parametrize("height", [9, 10, 14, 24])
@@ -426,9 +426,13 @@ def test_near_curves_have_a_sign_each_in_a_low_plot_too(height: int) -> None:
 
     for other in (1.0, 1.1, 1.4, 2.0):
         both = [of(1.0), of(other)]
-        signed = canvas.draw_curves(both, 80, height, "mono").plain.split("\n")
-        cells = {(c, r): one for r, line in enumerate(signed) for c, one in enumerate(line) if one in "●■"}
-        assert sorted(cells.values()) == ["■"] * 3 + ["●"] * 3
+        legend = canvas.legend_lines(both, theme="mono", width=80)
+        drawn = canvas.draw_curves(both, 80, height, "mono", legend=legend).plain
+        combined = drawn.count("◉")
+        assert drawn.count("●") == drawn.count("■") == 3 - combined
+        assert combined == 3 or other > 1
+        assert combined == 0 or other < 2 or height == 9
+        assert [line.plain.count("◉ both curves") for line in legend] == [0, int(combined > 0)]
 
 
 def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
@@ -644,18 +648,32 @@ def test_a_low_chart_cuts_more_so_that_each_decade_has_a_label() -> None:
     assert "×" in guess
 
 
-def test_signs_in_one_cell_stand_side_by_side_in_the_order_of_the_legend() -> None:
+def test_signs_in_one_cell_are_one_combined_sign_that_the_chart_explains() -> None:
     values = 100, 100, 110, 120, 150, 900, 2_000, 20_000, 90_000
     curves = [made_curve(str(n), *(value * (1 + n / 100) for value in values)) for n in range(4)]
     for highlight in (None, 0, 3):
         lines = canvas.draw_curves(curves, 80, 12, "mono", highlight).plain.split("\n")
-        signs = ["".join(one for one in line if one in "●■◆▲") for line in lines]
-        assert [one for one in signs if one] == ["●■◆▲"] * 3
-        # As many stand at the left of the percentile as at its right.
-        (at,) = {
-            line.index("■") + line.index("◆") for line in lines if "■" in line and line.index("■") in range(40, 70)
-        }
-        assert at == 2 * (lines[-1].index("99.9%") + 2)
+        assert not set("●■◆▲") & set("".join(lines))
+        key = next(line for line in lines if "◉ several curves" in line)
+        signs = [line.replace("◉ several curves", "") for line in lines if "◉" in line.replace("◉ several curves", "")]
+        assert key
+        assert len(signs) == 3
+        # The sign stands at the percentile.
+        assert lines[-1].index("99.9%") + 2 in [line.index("◉") for line in signs]
+    guess = canvas.draw_curves(curves[:1], 80, 12, "mono", None, [(99.9, 2_000)]).plain
+    assert "⊗" not in guess
+    met = canvas.draw_curves(curves[:1], 80, 12, "mono", None, [(99.9, 20_000)]).plain
+    assert ("⊗" in met, "×" in met) == (True, False)
+
+
+@pytest.mark.parametrize("height", range(10, 20))
+def test_the_grid_has_one_style_in_every_height(height: int) -> None:
+    curve = made_curve("a", 60, 80, 100, 200, 900, 2e5, 1e6, 4e6, 9e6)
+    drawn = canvas.draw_curves([curve], 80, height, "dark").plain
+    assert "┈┈┈" in drawn
+    assert "·" not in drawn
+    lined = [line for line in drawn.split("\n") if "┈┈┈" in line]
+    assert all("┤" in line for line in lined), "a line is at a label"
 
 
 def test_the_legend_says_value_origin_and_guess() -> None:
