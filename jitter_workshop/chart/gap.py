@@ -11,7 +11,7 @@ from itertools import accumulate
 from rich.style import Style
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
+from jitter_workshop.chart.style import COMBINED, COMBINED_MARK, FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
@@ -97,7 +97,7 @@ def _put_line(
     first, middle, last = signs
     for at, (row, column) in enumerate(places):
         ends = at in (0, len(places) - 1)
-        if ends and cells[row][column][0] in SIGNS:
+        if ends and cells[row][column][0] in {*SIGNS, COMBINED, COMBINED_MARK}:
             # A curve's sign is itself an end of the line.
             continue
         character = middle if not ends else "┼" if len(places) == 1 else last if at else first

@@ -25,7 +25,7 @@ from jitter_workshop.stats.figures import (
 )
 from jitter_workshop.stats.omission import BY_MESSAGE, leaves_out_waits, on_one_clock, sent_share, sent_told
 from jitter_workshop.stats.sample_size import FEW_STALLS, marks_of_run
-from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns, nice_number, times_told
 
 GONE = 20.0
 """A figure that fell by this factor or more is nearly 0."""
@@ -447,4 +447,4 @@ def judge_value(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
     if ratio <= 1.25:
         return True, "practically as you said"
     side = "longer" if measured_ns > guessed_ns else "shorter"
-    return ratio <= NEAR_FACTOR, f"{ratio_text(ratio)} {side}"
+    return ratio <= NEAR_FACTOR, difference_told(ratio, side)

@@ -33,7 +33,7 @@ from jitter_workshop.presenter.runs.causes import READING, causes_offer
 from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped, write_to_be_shown
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
-from jitter_workshop.stats.effect import count_effects
+from jitter_workshop.stats.effect import chapter_counts, count_effects
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns
 
@@ -500,7 +500,11 @@ class PlainCompare(PlainStep):
             origin = one_run.origin_of(seen[0])
             undecided = proving.newest_proof_is_undecided(self.workshop, walk)
             told = effect_table.two_run_table(
-                found, talk.width, origin, view.relation, causes, undecided=undecided, runs=seen, judged=judged.sure
+                *(found, talk.width, origin, view.relation, causes),
+                undecided=undecided,
+                runs=seen,
+                judged=judged.sure,
+                caused=chapter_counts(first, walk.runs.shows, walk.runs.guessed_figures),
             )
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")

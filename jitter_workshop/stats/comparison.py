@@ -14,7 +14,7 @@ from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import ID, LABEL, WORD, clean
 from jitter_workshop.stats.curve import curve_value_at, imported_curve
 from jitter_workshop.stats.figures import DUE_TAIL, FIGURES, FROM_DUE_TIME, P99_FROM_DUE_TIME
-from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
+from jitter_workshop.stats.scale import difference_told, nice_ns, nice_number, ratio_text
 
 UNJUDGED = (
     "The times were measured on an emulated machine, so they mean nothing and are not judged. The counts are real."
@@ -264,7 +264,7 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
     ratio = y.per_second / x.per_second
     if 1 / _SAME_RATIO <= ratio <= _SAME_RATIO:
         return f"about as often ({_per_second(y.per_second)})"
-    return f"{ratio_text(1 / ratio)} rarer" if ratio < 1 else f"{ratio_text(ratio)} more often"
+    return difference_told(max(ratio, 1 / ratio), "rarer" if ratio < 1 else "more often")
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:

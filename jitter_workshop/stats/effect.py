@@ -246,6 +246,13 @@ def count_effects(
     return tuple(_with_time(one.id, e, before, after, by_chance=_by_chance(one, before, after)) for one, e in known)
 
 
+def chapter_counts(run: Run, shows: Shows | None = None, guessed: Iterable[str] = ()) -> set[str]:
+    """Return the names of the figures that the chapter's change acts on: its own figure ``shows``, and those of the
+    answers of its guess, ``guessed``."""
+    ids = (*((shows.figure,) if shows is not None else ()), *guessed)
+    return {titled(figure_with_id(ident), run).title for ident in ids}
+
+
 def _counts(run: Run) -> list[Figure]:
     """Return the counts of a run. Each measured thread has its own count of preemptions."""
     return [one for name in _COUNTS for one in (preempted_in(run) if name == "preempted" else (figure_with_id(name),))]

@@ -22,6 +22,8 @@ _LEAST_X = 3.0
 _TWICE, _BELOW_TWICE, _WHOLE_FROM, _ROUND_FROM = 2.0, 1.99, 9.95, 999.5
 """Limits of factors that are told: from _TWICE on they have one decimal, from _WHOLE_FROM on none, and from _ROUND_FROM
 on two significant digits. _BELOW_TWICE is the largest text of a factor below _TWICE."""
+_SMALLER = frozenset({"shorter", "fewer", "less", "lower", "rarer"})
+"""The words for a second value that is smaller than the first one."""
 LEAST_DECADES = 2.0
 _MEDIAN_X = math.log10(2)
 _BELOW_MEDIAN = 1.0
@@ -111,6 +113,20 @@ def times_told(factor: float) -> str:
     if factor < _WHOLE_FROM:
         return f"{factor:.1f}".removesuffix(".0")
     return f"{factor if factor < _ROUND_FROM else _rounded(factor, 2):,.0f}"
+
+
+def difference_told(factor: float, how: str, times: str = "×") -> str:
+    """Return by how much a second value differs from a first one: ``28 % more``, ``22 % less``, ``3.1× more``. Below a
+    factor of 2 it is told in per cent of the first value, because ``1.28× more`` can be read as 128 % more.
+
+    ``factor``: the larger value divided by the smaller one. ``how``: the word for the second value, such as ``less``.
+    ``times``: the sign or the word behind a factor.
+    """
+    if factor >= _TWICE:
+        return f"{times_told(factor)}{times} {how}"
+    smaller = how in _SMALLER
+    share = 1 - 1 / factor if smaller else factor - 1
+    return f"{min(max(round(100 * share), 1), 49 if smaller else 99)} % {how}"
 
 
 def ratio_text(ratio: float | None) -> str:

@@ -30,10 +30,10 @@ from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change,
 from jitter_workshop.stats.paired import Pairs, estimate, log_ratio_and_spread, no_change_p, p_value, ratio_interval
 from jitter_workshop.stats.rounds import MeasureLine, measure_lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.scale import nice_ns, nice_number, ratio_text
+from jitter_workshop.stats.scale import difference_told, nice_ns, nice_number, ratio_text
 
-_WHOLE = 1.95
-"""The least factor of a change that is shown as a factor. A smaller change is shown in percent."""
+_WHOLE = 2.0
+"""The least factor of a change that is shown as a factor (``scale.difference_told``)."""
 _NAMED = 2
 """The largest number of lines with the opposite verdict that a headline names."""
 _SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
@@ -184,7 +184,7 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
     contrary = sorted((row for row in rows if row.verdict == other), key=_size, reverse=True)
     if not contrary:
         return first.words
-    named = [_short(row) for row in contrary[:_NAMED]]
+    named = [short_verdict(row) for row in contrary[:_NAMED]]
     if more := len(contrary) - len(named):
         named.append(f"{more} more {'lines' if more > 1 else 'line'} {other}")
     listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
@@ -226,13 +226,10 @@ def by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
     """Return the size of a change in words: ``3.1× rarer``, ``12 % higher``. ``ratio`` must not be 0."""
     rate = measure.startswith(STALLS_PREFIX)
     how = ("rarer" if rate else "lower") if word == "lower" else "more often" if rate else "higher"
-    factor = max(ratio, 1 / ratio)
-    if factor >= _WHOLE:
-        return f"{factor:.0f}× {how}" if factor >= 9.95 else f"{factor:.1f}× {how}"
-    return f"{abs(ratio - 1) * 100:.0f} % {how}"
+    return difference_told(max(ratio, 1 / ratio), how)
 
 
-def _short(row: Verdict) -> str:
+def short_verdict(row: Verdict) -> str:
     """Return the measure and the change of a line in words, without the interval: ``stalls over 1 µs 4.8× more often``.
     The change must be proven."""
     name = "the median" if row.measure == "p50" else measure_name(row.measure)

@@ -116,6 +116,15 @@ def test_the_knee_in_sentences_computes_and_looks() -> None:
     assert places == sorted(places), "what was found is told first, then what it means"
 
 
+def test_short_stalls_delay_a_message_in_as_many_cases_as_they_take_of_the_time() -> None:
+    """Once a knee was computed at p96.1 beside a measured p98.3."""
+    run = run_with(stalls=stalls((1_000, 4_000, 10_000_000.0)))
+    said = " ".join(knee_sentences(run, ()))
+    assert "took 2.5 µs on average. About 25 % of them delayed a message: the others fell between two" in said
+    assert "begins to climb near p99." in said
+    assert "Each stall delayed" not in said
+
+
 def test_readings_and_stalls_of_a_sampler_that_pauses_are_of_the_same_time() -> None:
     run = run_with(
         stalls=replace(stalls((1_000, 100, 5_000_000.0)), rated_s=0.1),

@@ -8,7 +8,13 @@ import textwrap
 import pytest
 
 from jitter_workshop.flow.measuring.comparing import compare_runs
-from jitter_workshop.flow.measuring.unchanged import UNCHANGED, known_differences, said_of_unchanged, unchanged
+from jitter_workshop.flow.measuring.unchanged import (
+    UNCHANGED,
+    figures_told,
+    known_differences,
+    said_of_unchanged,
+    unchanged,
+)
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import ForeignLoad, Run, StallRate, ThreadRecord
 from jitter_workshop.stats.figures import KnownRun
@@ -36,6 +42,20 @@ def test_a_difference_without_a_change_is_no_chance_and_its_reason_is_not_known(
     assert told.startswith(f"{UNCHANGED}, yet the median differs by 10×")
     assert "p99.9 by less than 5 %. The reason is not known. A change must do more." in told
     assert not {"luck", "chance"} & set(told.lower().split())
+
+
+def test_a_median_that_differs_by_2_is_told_beside_three_larger_differences() -> None:
+    larger = [Effect(f"p99.{'9' * n}", ("1 ms", "9 ms"), 9.0 - n, "worse", "longer") for n in range(1, 4)]
+    judged = Effect("stalls of 100 µs and more", ("9", "18"), 2.0, "worse", "more", sort="stalls")
+    runs = known(made(100, 90_000)), known(made(300, 90_000))
+    for factor, told in ((2.6, True), (1.9, False)):
+        median = Effect("p50", ("87 ns", "223 ns"), factor, "worse", "longer")
+        differences = sorted([*larger, median, judged], key=lambda one: -one.factor)
+        names = [one.name for one in figures_told(differences, judged)]
+        assert ("p50" in names, judged.name in names, len(names)) == (told, True, 3)
+        said = said_of_unchanged(differences, judged, runs)
+        assert ("the median by 2.6×" in said) == told
+        assert len(textwrap.wrap(said, 76)) <= 2
 
 
 def test_at_most_three_differences_are_told_the_judged_one_among_them_and_in_two_lines() -> None:
@@ -79,6 +99,8 @@ def test_a_cause_and_other_tasks_are_known_differences_and_time_without_an_event
     backup = CauseTime("task backup", (900e3, 0.0), task="backup")
     assert known_differences((first, beside), (backup, TICK)) == ["task backup", "other tasks"]
     assert known_differences((first, first), (dataclasses.replace(backup, named=False), TICK)) == []
+    nothing = CauseTime("no event (hypervisor, firmware, memory)", (900e3, 0.0), named=False)
+    assert known_differences((first, first), (nothing, TICK)) == ["stalls with no event"]
     told = compare_runs(first.run, made(100, 80_000, run_id="20260101-000002-aaaa"), causes=(backup, TICK)).headline
     assert "Known difference: task backup." in told
 

@@ -23,7 +23,7 @@ from jitter_workshop.presenter.runs.run import run_progress_lines
 from jitter_workshop.presenter.text.lines import bar_of_value, table_lines, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.scale import ratio_text, times_told
+from jitter_workshop.stats.scale import difference_told, ratio_text, times_told
 
 
 @given(st.text(max_size=600), st.integers(4, 100))
@@ -256,3 +256,21 @@ def test_a_figure_so_far_is_dim_until_it_has_its_samples_and_half_of_the_run(
     (line,) = unfinished_line(now, "ring", "99.9", 78)
     assert ("not firm yet" in line.plain) is not firm
     assert headline_so_far(None, "ring", "99.9") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("factor", "how", "told"),
+    [
+        (1.28, "more", "28 % more"),
+        (1.28, "less", "22 % less"),
+        (1.001, "longer", "1 % longer"),
+        (1.999, "longer", "99 % longer"),
+        (1.999, "shorter", "49 % shorter"),
+        (2.0, "fewer", "2× fewer"),
+        (3.14, "more often", "3.1× more often"),
+        (55_012.0, "rarer", "55,000× rarer"),
+    ],
+)
+def test_a_small_factor_is_told_in_per_cent_of_the_first_value(factor: float, how: str, told: str) -> None:
+    assert difference_told(factor, how) == told
+    assert difference_told(factor, how, " times") == told.replace("×", " times")

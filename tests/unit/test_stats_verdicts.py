@@ -151,9 +151,7 @@ def test_stalls_on_one_side_alone_contradict_most() -> None:
     first = row_of(OVER_100_US, "lower", 0.5)
     against = [row_of("p50", "higher", 1.2), row_of(OVER_1_MS, "higher", None), row_of("p99", "higher", 3.0)]
     said = headline_in_words(first, [first, *against, row_of("p99.9", "no_change", 1.0)])
-    assert said == (
-        f"{first.words}; but stalls over 1 ms only with it, p99 3.0× higher and 1 more line higher (proven)"
-    )
+    assert said == (f"{first.words}; but stalls over 1 ms only with it, p99 3× higher and 1 more line higher (proven)")
     assert headline_in_words(first, [first, row_of("p50", "lower", 0.9)]) == first.words
 
 

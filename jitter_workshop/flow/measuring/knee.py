@@ -21,6 +21,8 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 _STALLS_TO_SPEAK = 10
 """Least number of stalls for which a rate is stated: with fewer stalls the next run would have another rate."""
 
+_EVERY = 0.95
+"""The messages that a stall delays on average, from which on each stall is said to delay one."""
 _LARGEST_SHARE = 0.1
 """If stalls take more than this share of the time, they overlap and delay the producer, too: messages no longer come
 at a steady rate."""
@@ -163,15 +165,18 @@ def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: Percentil
     length = f"over {nice_ns(stalls.low_ns)}"
     if stalls.high_ns is not None:
         length = f"of {nice_ns(stalls.low_ns)} to {nice_ns(stalls.high_ns)}"
-    late = max(1.0, stalls.mean_ns * rate / 1e9) if what == "messages" else 1.0
-    made_late = f"one of the {what}" if late < 1.5 else f"about {nice_number(round(late))} {what}"
-    share = max(stalls.at_least_share if what == "messages" else 0.0, stalls.at_least_hz / rate)
+    late = stalls.mean_ns * rate / 1e9 if what == "messages" else 1.0
+    share = stalls.at_least_share if what == "messages" else stalls.at_least_hz / rate
     came = f"came {nice_number(stalls.per_second)} times a second"
     text = f"Stalls {length} {came} and took {nice_ns(stalls.mean_ns)} on average."
     seen = next((p.percentile for p in curve.points if p.value_ns >= stalls.low_ns), None) if curve else None
     if seen is not None:
         text += f" In this run the curve passes {nice_ns(stalls.low_ns)} at {nice_percentile(seen)}."
-    text += f" Each stall delayed {made_late}."
+    if late < _EVERY:
+        text += f" About {max(round(100 * late), 1)} % of them delayed a message: the others fell between two messages."
+    else:
+        made_late = f"one of the {what}" if late < 1.5 else f"about {nice_number(round(late))} {what}"
+        text += f" Each stall delayed {made_late}."
     if share <= _LARGEST_SHARE:
         text += f" By calculation the curve begins to climb near {nice_percentile(100 * (1 - share))}."
     return text

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from jitter_workshop.flow.measuring.known_reason import cause_by_chance
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of, unlike
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED, differences_by_figure, judge_of, unlike
 from jitter_workshop.stats.figures import FIGURES, KnownRun
-from jitter_workshop.stats.scale import ratio_text
+from jitter_workshop.stats.scale import difference_told, ratio_text
 
 _LINES, _COLUMNS = 2, 76
 """The largest length of the sentences."""
@@ -23,7 +23,10 @@ _MOST = 3
 UNCHANGED = "This tool changed nothing"
 """The words with which the sentences begin."""
 _DO_MORE = " A change must do more."
-_WORDS = {FIGURES["50"].title: "the median", FIGURES["max"].title: "the maximum"}
+_MEDIAN = FIGURES["50"].title
+_NO_EVENT = "stalls with no event"
+"""The words for a cause of stalls during which the trace has no event."""
+_WORDS = {_MEDIAN: "the median", FIGURES["max"].title: "the maximum"}
 
 
 def unchanged(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = (), asked: str | None = None) -> str:
@@ -53,7 +56,8 @@ def said_of_unchanged(
     texts = list[str]()
     while True:
         texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
-        less = [one for one in told[1:] if judged is None or one.name != judged.name]
+        kept = {_MEDIAN, *([] if judged is None else [judged.name])}
+        less = [one for one in told[1:] if one.name not in kept]
         if not less:
             break
         told.remove(less[-1])
@@ -62,12 +66,16 @@ def said_of_unchanged(
 
 
 def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[Effect]:
-    """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, and ``judged``."""
+    """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, the median's if it
+    differs by MOVED or more, and ``judged``."""
     known = list(differences)
-    found = [*known[:1], *(one for one in known[1:] if one.factor >= ALIKE)][:_MOST]
-    if judged is not None and all(one.name != judged.name for one in found):
-        found = [*found[: _MOST - 1], judged]
-    return found
+    named = {one.name: one for one in known if one.name == _MEDIAN and one.factor >= MOVED}
+    if judged is not None:
+        named[judged.name] = judged
+    largest = [one for one in (*known[:1], *(e for e in known[1:] if e.factor >= ALIKE)) if one.name not in named]
+    told = {one.name for one in largest[: _MOST - len(named)]} | set(named)
+    found = [one for one in known if one.name in told]
+    return [*found, *(one for name, one in named.items() if all(name != e.name for e in found))]
 
 
 def known_differences(
@@ -79,6 +87,7 @@ def known_differences(
     before, after = runs
     cause, count = cause_by_chance(causes), unlike(before, after)
     words = [cause.label] if cause is not None and cause.named else []
+    words += [_NO_EVENT] if cause is not None and cause.label.startswith("no event") else []
     if not words and count is not None and judged is not None:
         words += [count.name] if (count.how == "more") == (judged.direction == "worse") else []
     words += ["the CPUs"] if threads_on_other_cpus(before.run, after.run) else []
@@ -125,4 +134,5 @@ def _times(one: Effect) -> str:
         return "less than 5 %"
     if one.factor > MOST_BY_LUCK:
         return f"more than {ratio_text(MOST_BY_LUCK)}"
-    return f"{'at least ' if one.at_least else ''}{ratio_text(one.factor)}"
+    told = difference_told(one.factor, "").rstrip()
+    return f"{'at least ' if one.at_least else ''}{told}"

@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Iterator
 
 from jitter_workshop import __version__
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.hunt import past_hunts
 from jitter_workshop.flow.chapters.session_context import key_of
@@ -79,6 +80,10 @@ def build_report(subject: ReportSubject, *, now: datetime.datetime | None = None
     )
 
 
+LIMIT = f"{NOTICED_PERCENT:g} % of a CPU or more, as the kernel counts it without a trace"
+"""The words for the tasks that disturb a run: a trace also finds tasks that had ended, or that used less."""
+
+
 def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
     """Yield the sentences of the report's summary. They are about proofs, runs and chapters, and about settings that
     this tool still changes on the host."""
@@ -127,7 +132,7 @@ def _measured(subject: ReportSubject) -> Iterator[str]:
     what = "proofs and screenings" if subject.screenings else "proofs"
     told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for {what}" if proving else "")
     disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
-    said = [f"{disturbed} of them disturbed by other tasks"] if disturbed else []
+    said = [f"{disturbed} of them disturbed by other tasks ({LIMIT})"] if disturbed else []
     said += [f"{stopped} stopped early"] if stopped else []
     yield "; ".join([told, *said]) + "."
 

@@ -52,7 +52,7 @@ from jitter_workshop.stats.comparison import (
 )
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import KnownRun
-from jitter_workshop.stats.scale import nice_ns, nice_number, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns, nice_number
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterWalk
@@ -484,7 +484,7 @@ def _differs(row: ComparisonRow) -> str:
     if not row.a or not row.b:
         return f"none in the {'second' if row.a else 'first'}"
     how = "more" if row.b > row.a else "fewer" if row.measure.startswith(STALLS_PREFIX) else "less"
-    return f"{times_told(max(row.a, row.b) / min(row.a, row.b))}× {how}"
+    return difference_told(max(row.a, row.b) / min(row.a, row.b), how)
 
 
 def cpu_share_lines(thread: ThreadEvidence, digits: int, width: int) -> Lines:

@@ -25,7 +25,7 @@ from jitter_workshop.model.text import (
     quoted_command,
     tally,
 )
-from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement, Order, Verdict, VerdictWord
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import (
     Lines,
@@ -52,7 +52,7 @@ from jitter_workshop.report.proof_words import (
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, interval_picture, scale, strip
 from jitter_workshop.stats.scale import nice_duration, ratio_text
-from jitter_workshop.stats.verdicts import SoFar
+from jitter_workshop.stats.verdicts import SoFar, short_verdict
 
 OFFER = "Press p to prove the change."
 NOT_JUDGED = "not judged yet"
@@ -78,7 +78,10 @@ WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = "Ratio and interval come from the pairs of runs. One bad run changes the columns 'without' and 'with' more."
+OF_PAIRS = (
+    "'without' and 'with' put all runs together, so one bad run counts much there. The ratio is the typical one of a "
+    "round, so it need not be 'with' divided by 'without'."
+)
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
@@ -347,14 +350,13 @@ def proof_verdict_lines(proof: Proof, width: int) -> Lines:
     said = proof.judgement
     lines = wrap(_emphasised(proof), width)
     if said is not None and said.rows:
-        lines += [Text(), *_table(said.rows, width)]
+        lines += wrap(also_proven(said), width, style="text")
+        lines += [Text(), *_table(said.rows, width), *wrap(OF_PAIRS, width, style="dim")]
     lines.append(Text())
     fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
     lines += wrap(proof_restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
     for left in proof.left_alone:
         lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
-    if said is not None and said.rows:
-        lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
     for one in proof_notes(proof):
         lines += wrap(styled(one), width, "", "  ")
     if said is not None and said.rounds >= ENOUGH_ROUNDS:
@@ -370,6 +372,14 @@ def proof_verdict_lines(proof: Proof, width: int) -> Lines:
     for which, label in enumerate(("first", "then")):
         lines += labelled(label, "".join(round_signs(one.order)[which] for one in proof.rounds), width, 10)
     return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
+
+
+def also_proven(said: Judgement) -> str:
+    """Return a sentence on the lines whose verdict is proven in the headline's direction, beside the headline's own
+    line; "" for none."""
+    rows = [r for r in said.rows if r.verdict == said.headline.verdict and r.measure != said.headline.measure]
+    proven = rows if said.headline.verdict in ("lower", "higher") else []
+    return f"Also proven: {', '.join(map(short_verdict, proven))}." if proven else ""
 
 
 def _emphasised(proof: Proof) -> Text:

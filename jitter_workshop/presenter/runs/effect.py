@@ -40,7 +40,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun
 from jitter_workshop.stats.omission import sent_share
-from jitter_workshop.stats.scale import nice_ns, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns
 
 TWO_RUNS = "two runs"
 NOT_PROVEN = f"{TWO_RUNS}, no proof"
@@ -457,7 +457,8 @@ def _in_time(cause: CauseTime) -> str:
         return f"{start} {told[0]} of each second {first} and none {second}"
     if before < 1:
         return f"{start} no time {first} and {told[1]} of each second {second}"
-    factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
+    how = "less" if after < before else "more"
+    factor = difference_told(max(cause.ns) / min(cause.ns), how, " times")
     least = "more than " if any(cause.at_most) else ""
     return f"{start} {told[0]} of each second {first} and {told[1]} {second}: {least}{factor}"
 

@@ -11,7 +11,7 @@ from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
 from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import FIGURES, KnownRun
-from jitter_workshop.stats.scale import nice_ns, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns
 
 _ROW_STYLES = {"better": "good", "worse": "bad", "same": "bold"}
 """The style of a table's row with a clear change. A cause is neither better nor worse, so it has no colour."""
@@ -50,6 +50,7 @@ def two_run_table(
     undecided: bool = False,
     runs: Sequence[KnownRun] = (),
     judged: bool = True,
+    caused: Collection[str] | None = None,
 ) -> Lines:
     """Return a table of two runs. Its rows are the chapter's figure, the times of the causes, and the counts. Times and
     counts are per second. ``origin``: a word for runs of another machine. ``relation``: with ``changed``, the columns
@@ -58,7 +59,9 @@ def two_run_table(
     these words have room. ``causes``: the causes whose times are shown; () for no times. The load that the chapter made
     is called its own. ``undecided``: True if a proof of the change cannot tell. The table then says that it is about
     these two runs. ``judged``: False if the verdict calls the second run neither better nor worse, or only perhaps:
-    no row then does. ``runs``: the two runs; () if they are not known. A line below the table says why a cause took
+    no row then does. ``caused``: the names of the counts on which the chapter's change acts. Another count of a cause,
+    and a cause on which it does not act, is never bold, because the change cannot be the reason. None if they are not
+    known. ``runs``: the two runs; () if they are not known. A line below the table says why a cause took
     more time than all stalls, if one did.
     """
     if not found and not causes:
@@ -77,11 +80,13 @@ def two_run_table(
     def rows_of(effects: Sequence[Effect]) -> None:
         for e in effects:
             absent = which[1 if e.values[1].split()[0] == "0" else 0]
-            told = none_in(absent) if e.at_least else f"{times_told(e.factor)}× {e.how}"
+            told = none_in(absent) if e.at_least else difference_told(e.factor, e.how)
             rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
             direction = e.direction if judged and not apart else "same"
             # Beside different noises, only the chapter's figure and the stalls are of interest.
             clear = e.factor >= MOVED and relation == "changed" and not (apart and e.sort == "cause")
+            if e.sort == "cause" and caused is not None and e.name not in caused:
+                clear = False
             styles.append(_ROW_STYLES[direction] if clear else "")
             words.append(f", {e.direction}" if styles[-1] in ("good", "bad") and not e.doubtful else "")
 
@@ -96,7 +101,8 @@ def two_run_table(
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
         own = f" ({OWN_NOISE})" if cause.own_load else ""
         rows.append([f"{cause.label}{own}", *both_times(cause), _times_in_time(cause, factor, which)])
-        styles.append("bold" if factor >= MOVED and cause.known and relation == "changed" else "")
+        clear = factor >= MOVED and cause.known and cause.treated and relation == "changed"
+        styles.append("bold" if clear else "")
         words.append("")
     if rates:
         head("COUNTS, A SECOND")
@@ -127,7 +133,7 @@ def none_in(which: str) -> str:
     """Return the words for a run without an event. ``which``: the head of the run's column."""
     if which in OF_A_CHANGE:
         return f"none {which}"
-    return f"none in the {which}" if which in RUN_NAMES else "none"
+    return f"none in the {which}" if which in RUN_NAMES else f"none in '{which}'"
 
 
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
@@ -150,7 +156,7 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     if min(cause.ns) < 1:
         return none_in(which[1 if after < before else 0])
     least = ">" if any(cause.at_most) else ""
-    return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
+    return f"{least}{difference_told(factor, 'less' if after < before else 'more')}"
 
 
 def causes_with_row(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
-from jitter_workshop.stats.scale import times_told
+from jitter_workshop.stats.scale import difference_told, times_told
 
 FEW = "few stalls"
-_EQUAL_RUNS = "equal runs of this session differ"
+_EQUAL_RUNS = "equal runs of this session differ by"
 
 
 def change(effect: Effect) -> str:
@@ -37,7 +37,7 @@ def describe_effect(effect: Effect) -> str:
         return change(effect)
     if events := events_told(effect):
         return f"{change(effect)} ({events})"
-    told = f"{change(effect)}, {none_told(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
+    told = f"{change(effect)}, {none_told(effect) or difference_told(effect.factor, effect.how, ' times')}"
     return f"{told}, though stalls took no {effect.how.replace('fewer', 'less')} time" if effect.against_time else told
 
 
@@ -65,15 +65,20 @@ def doubt_told(effect: Effect) -> str:
     if effect.by_chance and not effect.few:
         return " (may be chance)"
     if effect.within_equal_runs and not effect.one_event and effect.factor >= MOVED:
-        return f" (may be chance: {_EQUAL_RUNS} {times_told(effect.of_equal_runs)} times)"
+        return f" (may be chance: {_EQUAL_RUNS} {times_told(effect.of_equal_runs)}×)"
     return " (one event)" if effect.one_event else " (few stalls, so it may be chance)" if effect.few else ""
+
+
+def of_equal_runs(effect: Effect) -> str:
+    """Return by how much equal runs of this session differ in the figure of an effect, in words for a cell."""
+    return f"equal runs here differed by {times_told(effect.of_equal_runs)}×"
 
 
 def short_doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in two or three words for a cell; "" if there is no such
     reason."""
     if effect.within_equal_runs and effect.factor >= MOVED and not (effect.one_event or effect.within_runs):
-        return f"equal runs differ {times_told(effect.of_equal_runs)}×"
+        return of_equal_runs(effect)
     if effect.one_event:
         return "one event"
     return FEW if effect.few else "may be chance" if effect.within_runs or effect.by_chance else ""

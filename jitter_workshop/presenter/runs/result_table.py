@@ -14,13 +14,13 @@ from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.presenter.runs.effect_table import NOISE_IN_CELL, columns_of, none_in, of_a_second
-from jitter_workshop.presenter.runs.effect_words import FEW, events_told, short_doubt
+from jitter_workshop.presenter.runs.effect_words import FEW, events_told, of_equal_runs, short_doubt
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import DUE_TAIL, KnownRun, transit_of
-from jitter_workshop.stats.scale import nice_ns, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns, times_told
 
 SAME = "about the same"
 _UNKNOWN = "–"
@@ -132,11 +132,11 @@ def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
     if effect.at_least:
         told = none_in(which[int(effect.values[1].split()[0] == "0")])
     else:
-        told = f"{times_told(effect.factor)}× {effect.how}"
+        told = difference_told(effect.factor, effect.how)
     if effect.against_time:
         return f"{told}, in no {effect.how.replace('fewer', 'less')} time"
     if not effect.at_least and (least := _least_that_counts(effect, limit=limit)) is not None:
-        return f"{told} ({times_told(least)}× needed)"
+        return f"{told} ({f'{times_told(least)}× needed' if least <= MOVED else of_equal_runs(effect)})"
     doubt = short_doubt(effect)
     return f"{told}, {doubt}" if doubt else told
 
@@ -163,7 +163,7 @@ def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[
     elif max(before, after) < ALIKE * min(before, after):
         told = SAME
     else:
-        told = f"{times_told(max(before, after) / min(before, after))}× {'less' if after < before else 'more'}"
+        told = difference_told(max(before, after) / min(before, after), "less" if after < before else "more")
     larger = int(after > before)
     small = max(before, after) < LEAST_TOLD * sum(one.ns[larger] for one in causes)
     least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""

@@ -15,7 +15,7 @@ from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, OWN_NOISE, 
 from jitter_workshop.presenter.runs.effect_words import short_doubt
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.figures import DUE_TAIL
-from jitter_workshop.stats.scale import nice_ns, times_told
+from jitter_workshop.stats.scale import difference_told, nice_ns
 
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs: "}
 _ROLES = {"better": "good", "worse": "bad", "not comparable": "bad"}
@@ -88,7 +88,7 @@ def _size(effect: Effect, *, values: bool = False) -> str:
     both, verb = f", {' → '.join(effect.values)}" if values else "", "are" if effect.name.startswith("stalls") else "is"
     if effect.at_least:
         return f"{effect.name} {verb} {'gone' if effect.direction == 'better' else 'new'}{both}"
-    factor = f"{times_told(effect.factor)}× {effect.how}"
+    factor = difference_told(effect.factor, effect.how)
     return f"{factor} {effect.name}{both}" if effect.sort == "stalls" else f"{effect.name} {verb} {factor}{both}"
 
 

@@ -69,6 +69,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import (
     MOVED,
+    chapter_counts,
     count_effects,
     effect_on,
     judge_of,
@@ -1528,8 +1529,9 @@ class Compare(Step):
             found = tuple(order[: max(few, len(guessed), 1)])
         undecided = proof.proof_is_undecided(self.proof)
         origin, relation = one_run.origin_of(both[0]), self._relation
+        caused = chapter_counts(both[0].run, self.walk.runs.shows, self.walk.runs.guessed_figures)
         told = effect_table.two_run_table(
-            found, width, origin, relation, causes, undecided=undecided, runs=both, judged=self._sure
+            found, width, origin, relation, causes, undecided=undecided, runs=both, judged=self._sure, caused=caused
         )
         # A lesson on the core's frequency has it read first.
         parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
