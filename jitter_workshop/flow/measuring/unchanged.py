@@ -26,7 +26,7 @@ _DO_MORE = " A change must do more."
 _MEDIAN = FIGURES["50"].title
 _NO_EVENT = "stalls with no event"
 """The words for a cause of stalls during which the trace has no event."""
-_WORDS = {_MEDIAN: "the median", FIGURES["max"].title: "the maximum"}
+_WORDS = {FIGURES["max"].title: "the maximum"}
 
 
 def unchanged(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = (), asked: str | None = None) -> str:
@@ -56,8 +56,7 @@ def said_of_unchanged(
     texts = list[str]()
     while True:
         texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
-        kept = {_MEDIAN, *([] if judged is None else [judged.name])}
-        less = [one for one in told[1:] if one.name not in kept]
+        less = [one for one in told[1:] if not _is_median(one) and (judged is None or one.name != judged.name)]
         if not less:
             break
         told.remove(less[-1])
@@ -69,7 +68,7 @@ def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[E
     """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, the median's if it
     differs by MOVED or more, and ``judged``."""
     known = list(differences)
-    named = {one.name: one for one in known if one.name == _MEDIAN and one.factor >= MOVED}
+    named = {one.name: one for one in known if _is_median(one) and one.factor >= MOVED}
     if judged is not None:
         named[judged.name] = judged
     largest = [one for one in (*known[:1], *(e for e in known[1:] if e.factor >= ALIKE)) if one.name not in named]
@@ -125,7 +124,12 @@ def _called(one: Effect) -> str:
     """Return the words for a figure in a sentence."""
     if one.sort == "stalls":
         return one.name.replace("stalls of ", "stalls over ").removesuffix(" and more")
-    return _WORDS.get(one.name, one.name)
+    return "the median" if _is_median(one) else _WORDS.get(one.name, one.name)
+
+
+def _is_median(one: Effect) -> bool:
+    """Return True for the median, by whichever clock its runs are judged."""
+    return one.name.partition(" ")[0] == _MEDIAN
 
 
 def _times(one: Effect) -> str:
