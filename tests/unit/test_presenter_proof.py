@@ -100,7 +100,7 @@ def test_each_line_has_its_figures_its_word_and_its_picture() -> None:
 
 def test_that_a_ratio_is_not_the_columns_quotient_is_said() -> None:
     told = " ".join(verdict(make_proof()).split())
-    assert "The ratio is the typical one of a round, so it need not be 'with' divided by 'without'." in told
+    assert "The ratio is the typical one of a round. The columns put all runs together" in told
     assert told.index("typical one of a round") < told.index("EACH LINE IN WORDS")
 
 
@@ -108,15 +108,16 @@ def test_the_other_proven_lines_of_the_headlines_direction_are_named_below_it() 
     proof = make_proof(ratio=0.1)
     said = proof.judgement
     assert said is not None
-    also = proof_view.also_proven(said)
+    also = proof_view.also_proven(said, 400)
     proven = [row for row in said.rows if row.verdict == said.headline.verdict]
     assert len(proven) > 1
     assert also.count("×") + also.count("%") + also.count("only without it") == len(proven) - 1
-    assert also.removeprefix("Also proven: ") in " ".join(verdict(proof).split())
+    assert also in verdict(proof, 400)
+    assert f"\nAlso proven: {len(proven) - 1} more lines below.\n" in verdict(proof, 60)
     alone = dataclasses.replace(said, rows=tuple(r for r in said.rows if r.measure == said.headline.measure))
-    assert not proof_view.also_proven(alone)
+    assert not proof_view.also_proven(alone, 400)
     unsure = dataclasses.replace(said, headline=dataclasses.replace(said.headline, verdict="cannot_tell"))
-    assert not proof_view.also_proven(unsure)
+    assert not proof_view.also_proven(unsure, 400)
     assert "from the pairs" not in verdict(make_proof(rounds=0))
 
 

@@ -78,10 +78,7 @@ WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = (
-    "'without' and 'with' put all runs together, so one bad run counts much there. The ratio is the typical one of a "
-    "round, so it need not be 'with' divided by 'without'."
-)
+OF_PAIRS = "The ratio is the typical one of a round. The columns put all runs together: one bad run counts more there."
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
@@ -350,13 +347,15 @@ def proof_verdict_lines(proof: Proof, width: int) -> Lines:
     said = proof.judgement
     lines = wrap(_emphasised(proof), width)
     if said is not None and said.rows:
-        lines += wrap(also_proven(said), width, style="text")
-        lines += [Text(), *_table(said.rows, width), *wrap(OF_PAIRS, width, style="dim")]
+        lines += wrap(also_proven(said, width), width, style="text")
+        lines += [Text(), *_table(said.rows, width)]
     lines.append(Text())
     fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
     lines += wrap(proof_restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
     for left in proof.left_alone:
         lines += wrap(f"{clean(left.path, PATH)}: {clean(left.reason, SENTENCE)}", width, "    ")
+    if said is not None and said.rows:
+        lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
     for one in proof_notes(proof):
         lines += wrap(styled(one), width, "", "  ")
     if said is not None and said.rounds >= ENOUGH_ROUNDS:
@@ -374,12 +373,13 @@ def proof_verdict_lines(proof: Proof, width: int) -> Lines:
     return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
 
 
-def also_proven(said: Judgement) -> str:
-    """Return a sentence on the lines whose verdict is proven in the headline's direction, beside the headline's own
-    line; "" for none."""
+def also_proven(said: Judgement, width: int) -> str:
+    """Return a sentence of at most ``width`` characters on the lines whose verdict is proven in the headline's
+    direction, beside the headline's own line; "" for none. It has their number if their names have no room."""
     rows = [r for r in said.rows if r.verdict == said.headline.verdict and r.measure != said.headline.measure]
     proven = rows if said.headline.verdict in ("lower", "higher") else []
-    return f"Also proven: {', '.join(map(short_verdict, proven))}." if proven else ""
+    told = f"Also proven: {', '.join(map(short_verdict, proven))}." if proven else ""
+    return told if len(told) <= width else f"Also proven: {many(len(proven), 'more line')} below."
 
 
 def _emphasised(proof: Proof) -> Text:
