@@ -81,7 +81,7 @@ def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
 def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
     progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Guess(choice="x"))
     steps = loop.views(PINNING, progress, rehearsed=True)
-    wanted = "look◌  predict✓  measure◌  diagnose◌  apply◌  again◌  ▸COMPARE  explain"
+    wanted = "look◌   predict✓   measure◌   diagnose◌   apply◌   again◌   ▸COMPARE   explain"
     line = LoopLine()
     line._steps = steps
     assert [part.plain for part in line._line(100)] == [wanted]
