@@ -23,7 +23,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 ChartPoint = tuple[float, int]
 """A point on the chart that belongs to no curve: percentile (0..100) and ns."""
-Figure = tuple[str, str]
+LegendFigure = tuple[str, str]
 """A figure of a curve in the legend: its name and its value."""
 
 
@@ -192,7 +192,7 @@ def names(asked: float) -> tuple[tuple[str, float | None], ...]:
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
 
-def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) -> list[Figure]:
+def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) -> list[LegendFigure]:
     """Return (name, value) of each figure of a curve. ``doubts``: percentile → the sign in front of its value."""
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
@@ -200,25 +200,25 @@ def _figures(curve: PercentileCurve, asked: float, doubts: Mapping[float, str]) 
     return [(name, ("" if p is None or v is None else doubts.get(p, "")) + nice_ns(v)) for name, p, v in values]
 
 
-def _padded(figures: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
+def _padded(figures: Sequence[Sequence[LegendFigure]]) -> list[list[LegendFigure]]:
     """Return the figures of all curves with values that are equally wide in each column, so that they are aligned."""
     wide = [max(_VALUE, *(len(value) for _, value in column)) for column in zip(*figures, strict=True)]
     return [[(name, f"{value:<{n}}") for (name, value), n in zip(one, wide, strict=True)] for one in figures]
 
 
-def _all_columns(figures: Sequence[Figure]) -> int:
+def _all_columns(figures: Sequence[LegendFigure]) -> int:
     """Return the columns of a curve's figures with their names, behind the two columns of the curve's mark. The last
     value may be shorter than its column."""
     return 2 + _GAP * (len(figures) - 1) + sum(len(name) + 1 + len(value) for name, value in figures)
 
 
-def _room(width: int, figures: Sequence[Figure]) -> int:
+def _room(width: int, figures: Sequence[LegendFigure]) -> int:
     """Return the columns that a legend line of ``width`` columns leaves for the curve's label. The line also shows the
     curve's three values. The result is at least 8."""
     return max(width - _GAP - _all_columns(figures), 8)
 
 
-def _fits(curve: PercentileCurve, width: int, figures: Sequence[Figure]) -> bool:
+def _fits(curve: PercentileCurve, width: int, figures: Sequence[LegendFigure]) -> bool:
     """Return True if a curve's legend entry fits on one line of ``width`` columns. A measured curve always fits,
     because its label may be cut, unless the label names a chapter: this has a line of its own. A published curve needs
     room for its origin and its label. For the label, 18 columns are enough.
@@ -234,7 +234,7 @@ def _wide_line(
     theme: Palette,
     width: int,
     bright: bool,
-    figures: Sequence[Figure],
+    figures: Sequence[LegendFigure],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
@@ -259,7 +259,7 @@ def _narrow_lines(
     theme: Palette,
     width: int,
     bright: bool,
-    figures: Sequence[Figure],
+    figures: Sequence[LegendFigure],
 ) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")

@@ -229,7 +229,7 @@ def _judged(given: Answer, found: _Decision) -> GuessOutcome:
     explanation = " ".join(filter(None, [found.others, (given if near else found.right[0]).explanation]))
     if not near:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
-    return GuessOutcome(text, near, explanation, None, None)
+    return GuessOutcome(text, near, explanation, None, None, found.decided)
 
 
 @dataclass(frozen=True, slots=True)

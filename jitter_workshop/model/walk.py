@@ -3,6 +3,7 @@ workshop as lines of text) show the same data."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from jitter_workshop.model.change import Change
@@ -185,13 +186,21 @@ class RunCurve:
 @dataclass(frozen=True, slots=True)
 class GuessOutcome:
     """Hold the result of a guess. ``text``: the result in a sentence. ``near``: True if the guess was near.
-    ``explanation``: the explanation of the chosen answer."""
+    ``explanation``: the explanation of the chosen answer. ``figures``: the part of the text with the figures that
+    decided it; "" if it has none."""
 
     text: str
     near: bool | None
     explanation: str
     guessed_ns: int | None
     measured_ns: int | None
+    figures: str = ""
+
+    def text_beside(self, told: Collection[str]) -> str:
+        """Return the text for a page that shows figures of its own. If the deciding figure is among them, the text is
+        without its values. ``told``: the names of the figures on the page."""
+        shown = any(name and self.figures.lower().startswith(f"{name.lower()}:") for name in told)
+        return self.text.replace(f" {self.figures}", "", 1) if shown else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from jitter_workshop.flow.measuring.unchanged import (
 )
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import ForeignLoad, Run, StallRate, ThreadRecord
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.report.diagnosis_words import label
+from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests import madeup
 
 LONGER = Effect("p99.9", ("5 ms", "4 ms"), 1.27, "better", "shorter")
@@ -46,7 +47,7 @@ def test_a_difference_without_a_change_is_no_chance_and_its_reason_is_not_known(
 
 def test_a_median_that_differs_by_2_is_told_beside_three_larger_differences() -> None:
     larger = [Effect(f"p99.{'9' * n}", ("1 ms", "9 ms"), 9.0 - n, "worse", "longer") for n in range(1, 4)]
-    judged = Effect("stalls of 100 µs and more", ("9", "18"), 2.0, "worse", "more", sort="stalls")
+    judged = Effect(FIGURES["stalls-100us"].title, ("9", "18"), 2.0, "worse", "more", sort="stalls")
     runs = known(made(100, 90_000)), known(made(300, 90_000))
     for factor, told, name in ((2.6, True, "p50"), (2.6, True, "p50 from the due time"), (1.9, False, "p50")):
         median = Effect(name, ("87 ns", "223 ns"), factor, "worse", "longer")
@@ -99,7 +100,7 @@ def test_a_cause_and_other_tasks_are_known_differences_and_time_without_an_event
     backup = CauseTime("task backup", (900e3, 0.0), task="backup")
     assert known_differences((first, beside), (backup, TICK)) == ["task backup", "other tasks"]
     assert known_differences((first, first), (dataclasses.replace(backup, named=False), TICK)) == []
-    nothing = CauseTime("no event (hypervisor, firmware, memory)", (900e3, 0.0), named=False)
+    nothing = CauseTime(label("no_event", ""), (900e3, 0.0), named=False)
     assert known_differences((first, first), (nothing, TICK)) == ["stalls with no event"]
     told = compare_runs(first.run, made(100, 80_000, run_id="20260101-000002-aaaa"), causes=(backup, TICK)).headline
     assert "Known difference: task backup." in told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from jitter_workshop.course.guesses import MeasuredAnswers, answer_for_value
@@ -607,16 +607,16 @@ def answers_explained(task: GuessTask, kept: Guess | None, width: int) -> Lines:
     return lines
 
 
-def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool) -> Lines:
+def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool, told: Collection[str] = ()) -> Lines:
     """Return lines that say if a guess was near, with the guess beside the figure. ``explained``: add the explanation,
-    if the guess could be judged."""
+    if the guess could be judged. ``told``: the names of the figures that the page shows already."""
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),
         False: ("✗ ", "bad"),
         None: ("", "text"),
     }[outcome.near]
-    text = Text.assemble((sign, f"bold {role}"), styled(outcome.text, "text"), style="text")
+    text = Text.assemble((sign, f"bold {role}"), styled(outcome.text_beside(told), "text"), style="text")
     lines = wrap(text, width, "", "  " if sign else "")
     if explained and outcome.explanation and outcome.near is not None:
         lines += wrap(styled(outcome.explanation.partition("\n\n")[0], "text"), width, "  ")

@@ -7,6 +7,7 @@ from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
 from jitter_workshop.stats.scale import difference_told, times_told
 
 FEW = "few stalls"
+SAME = "about the same"
 _EQUAL_RUNS = "equal runs of this session differ by"
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.judging import by_the_due_time, few_before_or_after
 from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
-from jitter_workshop.model.effect import CauseTime, Effect
+from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect
 from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.presenter.runs.effect_table import NOISE_IN_CELL, columns_of, none_in, of_a_second
-from jitter_workshop.presenter.runs.effect_words import FEW, events_told, of_equal_runs, short_doubt
+from jitter_workshop.presenter.runs.effect_words import FEW, SAME, events_told, of_equal_runs, short_doubt
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -22,7 +22,6 @@ from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import DUE_TAIL, KnownRun, transit_of
 from jitter_workshop.stats.scale import difference_told, nice_ns, times_told
 
-SAME = "about the same"
 _UNKNOWN = "–"
 CAN_END = "time the change can end"
 _OTHERS, _ALL = "time of other causes", "time of all causes"
@@ -60,6 +59,14 @@ def result_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[st
     if not judged.by_plan:
         rows += _of_the_change(found.causes, which)
     return [*rows, *_of_others(found.causes)]
+
+
+def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun]) -> set[str]:
+    """Return the names of the figures that the table of a result always shows. A second table below it need not repeat
+    them. ``judged``: the judgement of the two runs; None for a pair without one. Only a change has such a table."""
+    if judged is None or judged.relation != "changed":
+        return set()
+    return {row.name for row in result_rows(judged, runs, RUN_NAMES) if not row.extra}
 
 
 def _of_latency(

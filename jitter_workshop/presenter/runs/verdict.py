@@ -12,17 +12,16 @@ from jitter_workshop.model.effect import RUN_NAMES, Effect
 from jitter_workshop.model.judgement import OtherTask, PairJudgement
 from jitter_workshop.model.text import capital, many
 from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, OWN_NOISE, of_a_second
-from jitter_workshop.presenter.runs.effect_words import short_doubt
+from jitter_workshop.presenter.runs.effect_words import SAME, events_told, none_told, short_doubt
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.effect import ALIKE
 from jitter_workshop.stats.figures import DUE_TAIL
 from jitter_workshop.stats.scale import difference_told, nice_ns
 
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs: "}
 _ROLES = {"better": "good", "worse": "bad", "not comparable": "bad"}
-DID_ITS_WORK = "The change did its work."
-_DID_NOT = "The change did not do what the lesson says."
-_AS_SAID = "The chapter's figure moved as the lesson says."
-_NOT_AS_SAID = "The chapter's figure did not move as the lesson says."
+AS_SAID = "as the lesson says"
+_NOT_AS_SAID = "not as the lesson says"
 _NOT_KNOWN = "The chapter's figure is not known."
 NO_CHANGE = "No clear change in latency."
 _NO_CHANGE_LEFT = "No clear change in the figures that can be compared."
@@ -32,35 +31,38 @@ _UNDECIDED = "Latency: two runs do not decide it."
 def verdict_of_change(judged: PairJudgement, width: int) -> Text:
     """Return the verdict on a change between two runs, all of it emphasised. A sure effect on latency comes first, with
     its size; else the work of the change does. Return an empty text if nothing is known. ``width``: the width of a
-    line. The two values of the effect are left out if the verdict would need a second line for them: the table has
+    line. The two values of a figure are left out if the verdict would need a second line for them: the table has
     them."""
-    work = work_told(judged)
     mixed = judged.sure and judged.against is not None
     role = "accent" if mixed else _ROLES.get(judged.latency, "accent")
 
-    def verdict(*, values: bool) -> Text:
-        parts = [(_latency_told(judged, values=values), f"bold {role}"), (work, "bold accent")]
+    def verdict(*, latency: bool, work: bool) -> Text:
+        of_latency, of_work = _latency_told(judged, values=latency), work_told(judged, values=work)
+        # One sentence is loud: beside a figure that moved, a pair that cannot be compared is no alarm.
+        quiet = of_work and judged.latency == "not comparable"
+        parts = [(of_latency, "text" if quiet else f"bold {role}"), (of_work, "bold accent")]
         told = Text()
         for text, style in parts if judged.latency in _LEADS else parts[::-1]:
             if text:
                 told.append(f"{' ' if told else ''}{text}", style)
         return told
 
-    whole = verdict(values=True)
-    return whole if len(whole) <= width else verdict(values=False)
+    shorter = (verdict(latency=latency, work=work) for latency, work in ((True, True), (True, False)))
+    return next((told for told in shorter if len(told) <= width), verdict(latency=False, work=False))
 
 
-def work_told(judged: PairJudgement) -> str:
-    """Return a sentence on the work of a change: did the chapter's figure move as the lesson says? Return "" if the
-    chapter has no figure, if the verdict on latency tells it, or if another task may explain it."""
-    match judged.work:
-        case "not known":
-            return _NOT_KNOWN
-        case "done":
-            return _AS_SAID if judged.by_plan else DID_ITS_WORK
-        case "not done":
-            return _NOT_AS_SAID if judged.by_plan else _DID_NOT
-    return ""
+def work_told(judged: PairJudgement, *, values: bool = False) -> str:
+    """Return a sentence on the work of a change: how the chapter's figure moved, and whether the lesson says so. Return
+    "" if the chapter has no figure, if the verdict on latency tells it, or if another task may explain it. ``values``:
+    True to tell the two values of the figure."""
+    if judged.work == "not known":
+        return _NOT_KNOWN
+    if (one := judged.of_chapter) is None:
+        return ""
+    differs = events_told(one) or none_told(one) or difference_told(one.factor, one.how)
+    moved = SAME if one.factor < ALIKE else differs
+    both = f", {' → '.join(one.values)}" if values and one.events is None else ""
+    return f"{capital(one.name)}: {moved}{both}, {AS_SAID if judged.work == 'done' else _NOT_AS_SAID}."
 
 
 def _latency_told(judged: PairJudgement, *, values: bool) -> str:

@@ -54,6 +54,7 @@ from jitter_workshop.presenter.runs import (
     effect_words,
     large_figure,
     one_run,
+    result_table,
 )
 from jitter_workshop.presenter.runs.control_run import is_disturbed
 from jitter_workshop.presenter.runs.curves import percentile_table
@@ -390,6 +391,11 @@ class Step:
         """
         return []
 
+    @property
+    def names_told(self) -> set[str]:
+        """Return the names of the figures that the step's result shows; an empty set at steps without a result."""
+        return set()
+
     def verdict(self, width: int) -> Lines:
         """Return lines that say if the learner's guess was near the result, and why. Return [] at steps that do not
         judge the guess."""
@@ -402,7 +408,7 @@ class Step:
             return []
         # On a small screen of a recorded host the banner takes the room of the reason. The reason is told once.
         explained = decides and (self.screen.tall or not rehearsed)
-        return chapter_view.judged_guess(outcome, width, explained=explained)
+        return chapter_view.judged_guess(outcome, width, explained=explained, told=self.names_told)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -1518,10 +1524,10 @@ class Compare(Step):
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = (
-            count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures),
-            effect_table.causes_with_row(self._causes, most, self._told),
-        )
+        every, above = count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures), self.names_told
+        # The whole table is also read without the result above it.
+        found = tuple(one for one in every if not self.layout.chart or one.name not in above)
+        causes = effect_table.causes_with_row(self._causes, most, self._told)
         if self.layout.chart and not roomy:
             few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
             guessed = {figure_with_id(name).title for name in self.walk.runs.guessed_figures}
@@ -1536,6 +1542,10 @@ class Compare(Step):
         # A lesson on the core's frequency has it read first.
         parts = [chapter_view.core(self.walk, width), told, self._notes_on_result(width)]
         return [line for part in parts if part for line in (*part, Text())][:-1]
+
+    @property
+    def names_told(self) -> set[str]:
+        return result_table.names_told(self._judgement, self._both) if self._both is not None else set()
 
     @property
     def _named(self) -> set[str]:
