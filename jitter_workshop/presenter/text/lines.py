@@ -209,8 +209,12 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
     lines: Lines = []
     for words in _laid_out(text.plain, width, cell_len(first), cell_len(rest)):
         line = Text(rest if lines else first, style=text.style)
-        for number, (start, end) in enumerate(words):
-            line.append(" " if number else "").append(text[start:end])
+        begun = words[0][0] if words else 0
+        for start, end in words:
+            # A single blank keeps its style, so that a marked phrase has no holes.
+            blank = text[begun:start]
+            line.append(blank if blank.plain in ("", " ") else " ").append(text[start:end])
+            begun = end
         lines.append(line)
     return lines
 
