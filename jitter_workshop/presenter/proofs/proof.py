@@ -90,6 +90,8 @@ _REACHES = (3, 10, 30, 100, 300, 1_000)
 
 
 # -- the cost ----------------------------------------------------------------------------------------------------------
+_OF_TRANSIT = "Its percentiles are of transit: they leave out the time that a message waits for a stopped sender."
+"""A proof keeps transit, while a chapter's own runs tell latency. The sentence keeps the two apart."""
 
 
 def proof_cost_lines(
@@ -467,7 +469,8 @@ def proof_made(proof: Proof) -> str:
     what = f"{clean(proof.subject, REASON)}: {rounds} of {_ran(proof.workload)}"
     what += f", {clean(proof.preset, WORD)} preset" if proof.preset else ""
     what += f", {clean(measure_name(proof.metric), ID)} compared" if proof.command else ""
-    return f"{what}. Begun {minute(proof.started_at)} UTC. The seed of the random order is {proof.seed}."
+    of_transit = f" {_OF_TRANSIT}" if proof.workload == "ring" else ""
+    return f"{what}. Begun {minute(proof.started_at)} UTC. The seed of the random order is {proof.seed}.{of_transit}"
 
 
 def proof_notes(proof: Proof) -> Iterator[str]:
