@@ -323,9 +323,11 @@ def _print(run: Run, as_json: bool) -> None:
     if as_json:
         from jitter_workshop.flow.measuring.notes import FEW_SAMPLES
         from jitter_workshop.model.codec import to_plain
+        from jitter_workshop.model.run import of_transit
         from jitter_workshop.stats.sample_size import standings
 
-        stand = standings(run)
+        # They are of the main histogram, which for the ring is the transit.
+        stand = standings(of_transit(run))
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return

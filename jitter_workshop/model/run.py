@@ -9,7 +9,6 @@ Times are integers in ns; means are floats. A set of CPUs is an array of integer
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
@@ -452,6 +451,9 @@ def of_transit(run: Run) -> Run:
     returned unchanged."""
     if INTENDED not in run.histograms:
         return run
+    # Verbs that only read the host load this module, and need no dataclasses.
+    from dataclasses import replace
+
     return replace(run, histograms={name: one for name, one in run.histograms.items() if name != INTENDED})
 
 

@@ -24,7 +24,7 @@ from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
-from jitter_workshop.model.run import HANDOFF, Run, apart_from_proofs
+from jitter_workshop.model.run import HANDOFF, INTENDED, Run, apart_from_proofs
 from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import PATH, REASON, clean
@@ -310,7 +310,7 @@ class OpenSession:
             found = curve_from_summary(label, summary)
         else:
             found = percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
-        of_handoff = run.by_handoff and wanted == run.main_histogram
+        of_handoff = run.by_handoff and wanted in (run.main_histogram, INTENDED)
         return dataclasses.replace(found, origin=", ".join(filter(None, (run.mark, HANDOFF if of_handoff else ""))))
 
     def heat(self, run: Run, name: str | None = None) -> Heat:

@@ -242,7 +242,7 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert plan.subject == "thp stat-interval"
     assert plan.hot_cpus == (2, 3)
     assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
-    assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
+    assert plan.total_s == pytest.approx(8 * 11.0 + 2.0)
     assert any("4 rounds give figures but no verdict" in notice for notice in plan.notices)
     assert not any("The noise" in notice for notice in plan.notices)
     like = MeasureRequest(workload="ring", noise="unbound")

@@ -264,9 +264,10 @@ async def test_no_page_of_a_small_screen_cuts_the_drawing_of_a_lesson() -> None:
         assert screen.walk.runs.run_in("measure") is None
         assert "Enter measure" in pages[-1]
         parts = ("100 ms │", "another task ╭", "1 µs │the ring", "99.999")
-        # It stands below the first words, where it has room.
-        assert [[part in page for part in parts] for page in pages] == [[True] * 4, [False] * 4]
-        assert "judged" in pages[1]
+        shown = [[part in page for part in parts] for page in pages]
+        assert shown.count([True] * 4) == 1
+        assert all(one in ([True] * 4, [False] * 4) for one in shown)
+        assert "judged" in pages[-1]
 
 
 async def test_the_lesson_behind_a_whole_result_has_its_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1064,16 +1065,17 @@ async def test_a_step_that_must_wait_says_why() -> None:
         assert "measure first" in text_of(app)
 
 
-async def test_the_judged_line_before_a_run_counts_the_messages_that_this_host_makes(
+async def test_the_judged_line_before_a_run_counts_the_messages_that_are_planned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Latency has a value for each planned message, also if the host sent only a ninth of them before."""
     monkeypatch.setattr("jitter_workshop.tui.screens.chapter.steps.expected_rate", lambda *_: 10_800.0)
     workshop = open_workshop()
     workshop.walk("migration").go("measure")
     app = WorkshopApp(workshop, "migration")
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
-        assert "p99.9: only 11 messages" in text_of(app)
+        assert "p99.9: only 100 messages" in text_of(app)
 
 
 async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
@@ -1232,7 +1234,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
     app = at_measure(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for key in ("m", *["enter"] * 6):
+        for key in ("m", *["enter"] * 5):
             await pilot.press(key)
             await settled(pilot)
         screen = chapter_of(app)
@@ -1641,22 +1643,23 @@ def test_plain_and_the_report_tell_the_runs_from_the_due_time_too() -> None:
 
 
 @pytest.mark.parametrize("size", [(160, 48), (160, 30), (120, 48), (80, 24)])
-async def test_a_large_screen_draws_the_newest_curves_below_figures_that_leave_the_room(size: tuple[int, int]) -> None:
+async def test_a_large_screen_draws_the_newest_curves_where_it_has_the_most_room(size: tuple[int, int]) -> None:
     workshop = open_workshop()
     app = WorkshopApp(workshop, "pinning")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        under = app.screen.query_one("#under", ChartView)
-        assert not under.region.area
+        charts = [app.screen.query_one(name, ChartView) for name in ("#under", "#beside")]
+        assert not any(one.region.area for one in charts)
         workshop.measure(MeasureRequest(label="first look"), SilentObserver(), CancelToken())
         for step in ("look", "predict"):
             chapter_of(app).go_to_step(step)
             await settled(pilot)
-            assert bool(under.region.area) is (size == (160, 48))
-            assert chapter_of(app).query_one("#data", Pane).max_scroll_y == 0 or not under.region.area
-        if under.region.area:
-            assert [shown.label for shown in under.curves] == ["your last: first look"]
-            assert under.region.height >= 10
+            drawn = [one for one in charts if one.region.area]
+            assert len(drawn) == (size == (160, 48))
+            for one in drawn:
+                assert [shown.label for shown in one.curves] == ["your last: first look"]
+                assert one.region.height >= 10
+                assert chapter_of(app).query_one("#data", Pane).max_scroll_y == 0
 
 
 async def test_beside_long_figures_the_curves_are_drawn_below_the_page() -> None:

@@ -273,7 +273,7 @@ async def test_enter_leads_past_no_noise_without_a_name(workshop: FakeWorkshop, 
             await settled(pilot)
         assert "Enter finish" in flat(app)
         await press(pilot, "n")
-        assert "▸EXPLAIN" in text_of(app), "with a name, n is no way on"
+        assert "EXPLAIN" not in text_of(app), "at the last step n finishes the chapter, as Enter does"
 
 
 async def test_leaving_the_chapter_ends_it(workshop: FakeWorkshop) -> None:

@@ -343,8 +343,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             )
 
     def _draw_under(self) -> None:
-        """Draw the learner's curves below the figures, or else below the lesson's page, if a large screen has at least
-        _LEAST_UNDER rows for them there."""
+        """Draw the learner's curves below the lesson's page or below the figures, where a large screen has more rows.
+        Draw none if these are fewer than _LEAST_UNDER."""
         layout = self.now.layout
         curves: list[RunCurve] = []
         place = ""
@@ -352,10 +352,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             width = self.size.width - 2
             said = len(self.sheet("#say").lines(width)) + len(self.sheet("#class-line").lines(width))
             rows = self.size.height - _AROUND_FIGURES - _LEAST_UNDER - said
-            if self.sheet("#data-sheet").count(self.size.width - _BESIDE_FIGURES) <= rows:
-                place = "under"
-            elif self.sheet("#lesson-sheet").count(_LESSON_WIDTH) <= rows - _FRAME:
-                place = "beside"
+            left = {
+                "beside": rows - _FRAME - self.sheet("#lesson-sheet").count(_LESSON_WIDTH),
+                "under": rows - self.sheet("#data-sheet").count(self.size.width - _BESIDE_FIGURES),
+            }
+            most = max(left, key=lambda one: left[one])
+            place = most if left[most] >= 0 else ""
             curves = self._page.own_curves() if place else []
         drawn = {f"-{one}": bool(curves) and place == one for one in ("under", "beside")}
         around = any(self.sheet(one).lines(self.size.width) for one in ("#question", "#below"))
