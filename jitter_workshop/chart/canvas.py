@@ -198,7 +198,7 @@ def _render(
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
     with_sign = [i for i in order if i >= crowd]
     if of_percentiles:
-        signs = placed(frame, {i: values[i] for i in sorted(with_sign)}, guessed)
+        signs = placed(frame, {i: values[i] for i in sorted(with_sign)}, guessed, drawn)
     else:
         signs = along_curves(frame, {i: paths[i] for i in reversed(with_sign)}, drawn)
     for (column, row), i in signs.curves.items():

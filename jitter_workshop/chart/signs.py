@@ -29,18 +29,25 @@ class Signs:
     at_guess: Collection[Place] = ()
 
 
-def placed(frame: PlotFrame, values: Mapping[int, Sequence[Point]], guesses: Sequence[Point]) -> Signs:
+def placed(
+    frame: PlotFrame,
+    values: Mapping[int, Sequence[Point]],
+    guesses: Sequence[Point],
+    drawn: Mapping[int, Collection[Place]],
+) -> Signs:
     """Return the cells for the signs of curves and guesses.
 
     ``values``: the index of a curve → the points that have a sign, in logarithms. Curves are in the order of the
-    legend. ``guesses``: the points of guesses. Each sign stands at its percentile, in the row of its value.
+    legend. ``guesses``: the points of guesses. ``drawn``: the index of a curve → its cells with dots. Each sign stands
+    at its percentile, in the row of its value. If rounding put the curve's dot into the row above or below, the sign
+    stands there, on its curve.
     """
     guessed = [_cell(frame, point) for point in guesses]
     wanted: dict[Place, list[int]] = {}
     for number, points in values.items():
-        for cell in dict.fromkeys(_cell(frame, point) for point in points):
-            if cell is not None:
-                wanted.setdefault(cell, []).append(number)
+        cells = (cell for point in points if (cell := _cell(frame, point)) is not None)
+        for cell in dict.fromkeys(on_curve(drawn.get(number, ()), *cell) for cell in cells):
+            wanted.setdefault(cell, []).append(number)
     free = {cell: few for cell, few in wanted.items() if cell not in guessed}
     alone = {cell: few[0] for cell, few in free.items() if len(few) == 1}
     shared = {cell: few for cell, few in free.items() if len(few) > 1}

@@ -46,7 +46,7 @@ def test_a_sign_stands_in_the_row_of_its_values_dot_and_signs_keep_the_order_of_
     shown = view.percentiles(curves, marks)
     values, guessed = canvas._valued(curves, shown.paths, marks, 99.9)
     frame = canvas._frame(curves, marks, shown, 70, rows, False, False, [*values.values(), guessed])
-    found = signs.placed(frame, values, guessed)
+    found = signs.placed(frame, values, guessed, {})
     signed = {(cell, number) for cell, number in found.curves.items()}
     signed |= {(cell, number) for cell, numbers in found.shared.items() for number in numbers}
     wanted = {(frame.column(x), frame.row(y)): n for n, points in values.items() for x, y in points}
@@ -72,7 +72,7 @@ def test_a_sign_stands_in_the_row_of_its_values_dot_and_signs_keep_the_order_of_
 @pytest.mark.parametrize("many", [1, 2, 3, 5])
 @pytest.mark.parametrize("x", [0.0, 3.0, 7.0])
 def test_signs_of_one_cell_are_one_combined_sign_at_their_percentile(many: int, x: float) -> None:
-    found = signs.placed(FRAME, {n: [(x, 4.0)] for n in range(many)}, [])
+    found = signs.placed(FRAME, {n: [(x, 4.0)] for n in range(many)}, [], {})
     at = FRAME.column(x), FRAME.row(4.0)
     assert found.curves == ({at: 0} if many == 1 else {})
     assert found.shared == ({at: list(range(many))} if many > 1 else {})
@@ -82,16 +82,25 @@ def test_a_guess_and_the_curves_in_its_cell_have_one_combined_sign() -> None:
     point = (3.0, 4.0)
     at = FRAME.column(3.0), FRAME.row(4.0)
     for many in (0, 1, 2, 3):
-        found = signs.placed(FRAME, {n: [point] for n in range(many)}, [point])
+        found = signs.placed(FRAME, {n: [point] for n in range(many)}, [point], {})
         assert list(found.guesses) == [at]
         assert set(found.at_guess) == ({at} if many else set())
         assert not found.curves
         assert not found.shared
 
 
+@pytest.mark.parametrize(("dots", "moved"), [((0,), 0), ((-1, 0, 1), 0), ((-1,), -1), ((1,), 1), ((), 0), ((2,), 0)])
+def test_a_sign_stands_on_its_curve_if_rounding_put_the_dot_into_the_next_row(
+    dots: tuple[int, ...], moved: int
+) -> None:
+    column, row = FRAME.column(3.0), FRAME.row(4.0)
+    found = signs.placed(FRAME, {0: [(3.0, 4.0)]}, [], {0: {(column, row + one) for one in dots}})
+    assert found.curves == {(column, row + moved): 0}
+
+
 def test_neighbouring_percentiles_have_a_sign_each() -> None:
     ends = {n: [(3.1, 4.0), (3.0, 4.0 + n)] for n in range(2)}
-    found = signs.placed(FRAME, ends, [])
+    found = signs.placed(FRAME, ends, [], {})
     row = FRAME.row(4.0)
     assert found.shared == {(FRAME.column(3.1), row): [0, 1]}
     assert found.curves == {(FRAME.column(3.0), row): 0, (FRAME.column(3.0), FRAME.row(5.0)): 1}
