@@ -25,9 +25,9 @@ WorkVerdict = Literal["", "done", "not done", "not known"]
 """The judgements on the work of a change: did the chapter's figure move as the lesson says? ``""``: the chapter has no
 such figure, the latency tells it, or another task may explain it. ``not known``: a run does not have the figure."""
 
-Doubt = Literal["", "chance", "few stalls", "another cause", "other work"]
+Doubt = Literal["", "chance", "few stalls", "another cause", "other work", "other figure"]
 """The reasons for which an effect on latency may not come from the change, in the order in which the first one that
-holds is told."""
+holds is told. ``other figure``: the figure that was chosen before the runs to judge them did not become better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from jitter_workshop.flow.chapters.judging import judge_pair
-from jitter_workshop.model.effect import CauseTime, Effect, Effects
+from jitter_workshop.model.effect import CauseTime, Direction, Effect, Effects
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.runs.verdict import said_of_other
+from jitter_workshop.presenter.runs.verdict import said_of_other, verdict_of_change
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests.unit.test_stats_effect import run
 
 BETTER = Effect("p99.9", ("210 µs", "12 µs"), 17.5, "better", "shorter")
@@ -61,6 +61,32 @@ def test_a_task_that_is_not_enough_is_told_beside_the_result() -> None:
     assert said_of_other(small.other).endswith("in the second run: only 3 % of that run's stalls.")
     enough = judge_pair(Effects(WORSE, None, WORSE, causes=(bash(0, 300),)), PAIR)
     assert said_of_other(enough.other) == "", "the verdict tells it"
+
+
+@pytest.mark.parametrize(
+    ("judge", "latency", "told"),
+    [
+        ((1.4, "fewer", "better"), "perhaps better", "29 % fewer"),
+        ((1.02, "fewer", "same"), "perhaps better", "about the same"),
+        ((3.0, "more", "worse"), "perhaps better", "3× more"),
+        ((8.0, "fewer", "better"), "better", ""),
+    ],
+)
+def test_a_gain_in_another_figure_than_the_announced_number_of_stalls_is_only_perhaps_one(
+    judge: tuple[float, str, Direction], latency: str, told: str
+) -> None:
+    factor, how, direction = judge
+    longest = Effect("stalls of 1 ms and more", ("8.3", "1 a second"), 8.3, "better", "fewer", sort="stalls")
+    announced = Effect(FIGURES["stalls-100us"].title, ("12.4", "8.9 a second"), factor, direction, how, sort="stalls")
+    judged = judge_pair(Effects(longest, None, longest, tail=announced))
+    assert judged.latency == latency
+    assert judged.doubt == ("other figure" if told else "")
+    said = verdict_of_change(judged, 100).plain
+    assert (said == f"Latency: perhaps better (judged by {announced.name}: {told}).") is bool(told)
+    # The chapter's own figure was announced, too, and few stalls judge nothing.
+    assert judge_pair(Effects(longest, None, longest, shown=longest, tail=announced)).latency == "better"
+    few = dataclasses.replace(announced, few=True)
+    assert judge_pair(Effects(longest, None, longest, tail=few)).latency == "better"
 
 
 @pytest.mark.parametrize(

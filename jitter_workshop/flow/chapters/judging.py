@@ -131,9 +131,21 @@ def _judge_latency(
         return "unclear"
     if _curve_is_quiet(found, first, runs):
         return "undecided"
-    if _in_doubt(found.lead, found, runs):
+    if _in_doubt(found.lead, found, runs) or not _announced(found, first):
         return "perhaps better" if found.direction == "better" else "perhaps worse"
     return "better" if found.direction == "better" else "worse"
+
+
+def _announced(found: Effects, first: Effect | None) -> bool:
+    """Return False if a number of stalls was announced as the judge of the runs and did not fall by the factor MOVED,
+    so that a gain is one in another figure. The largest of many figures is partly chance. A loss is never held back.
+    Return True if few stalls were counted, or if the gain is one in the chapter's own figure, which was announced, too.
+    ``first``: the effect that is told first."""
+    judge = found.tail
+    if first is None or judge is None or judge.sort != "stalls" or found.direction != "better" or judge.few:
+        return True
+    gained = judge.direction == "better" and judge.factor >= MOVED
+    return gained or first.name in {one.name for one in (judge, found.shown) if one is not None}
 
 
 def _work(found: Effects, reason: KnownReason | None) -> WorkVerdict:
@@ -154,7 +166,9 @@ def _doubt(found: Effects, first: Effect, runs: Sequence[KnownRun]) -> Doubt:
         return "few stalls"
     if of_another_cause(found) is not None:
         return "another cause"
-    return "other work" if _busier_after(found, runs) else ""
+    if _busier_after(found, runs):
+        return "other work"
+    return "" if _announced(found, first) else "other figure"
 
 
 def _large(

@@ -107,6 +107,9 @@ def _why_perhaps(judged: PairJudgement) -> str:
             return f"most with {label}" if not cause.named else f"most from {OWN_NOISE if cause.own_load else label}"
         case "other work":
             return f"more other work in the {RUN_NAMES[1]} run"
+        case "other figure" if (judge := judged.found.tail) is not None:
+            moved = SAME if judge.factor < ALIKE else none_told(judge) or difference_told(judge.factor, judge.how)
+            return f"judged by {judge.name}: {moved}"
     return ""
 
 
