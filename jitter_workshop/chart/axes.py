@@ -20,6 +20,8 @@ from jitter_workshop.stats import scale
 
 GUTTER = 7
 """The number of columns to the left of the plot, for the labels of y."""
+_FASTER = "faster"
+"""The word before the percentiles: so many of all values are smaller than the curve there."""
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line of their own below the axis."""
 _MOST_STRETCH_ACROSS = 1.4
@@ -391,6 +393,8 @@ def framed(
     if rows_below == 2:
         text.append(corner, dim if cut else line)
         text.append("─" + axis + "\n", line)
+        if frame.units[0] == "percentile":
+            names = f"{_FASTER:<{GUTTER}}{names[GUTTER:]}"
         text.append(names.rstrip(), dim)
     else:
         base = corner + "─" * frame.columns
