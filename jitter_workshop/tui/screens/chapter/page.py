@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring.curves import (
 )
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
-from jitter_workshop.model.course import StepName
+from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.course import next_step
 from jitter_workshop.presenter.runs.curves import newest_imported
@@ -164,7 +164,6 @@ class ChapterPage:
         ``imports``: add the imported curves, if the learner has asked for them. ``last``: before this chapter's first
         run, add the learner's last run of the same workload.
         """
-        # One of the published curves of messages gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
         # If one run has several curves already, a curve of another machine would only be in the way.
         several = self.walk.runs.by_several_clocks
@@ -174,7 +173,9 @@ class ChapterPage:
         before = self.run is None and not own
         earlier = self.walk.guess.last_curve() if before and last else None
         measured = [*([earlier] if earlier is not None else []), *own, *live]
-        published = published_curves()[:1] if self.screen.shows_published and of_messages else ()
+        # One of the published curves of messages gives the scale. Two runs of one's own give it, too.
+        scaled = len(measured) < len(SLOTS)
+        published = published_curves()[:1] if self.screen.shows_published and of_messages and scaled else ()
         shown = [*published, *imported, *measured]
         # The chapter with several clocks names each of them.
         return shown if several else list(told_apart_by_clock(shown))
