@@ -7,7 +7,10 @@ from typing import Literal
 from jitter_workshop.model.record import dataclass
 
 RUN_NAMES = ("first", "second")
-"""The words for two compared runs, in their order."""
+"""The words for two compared runs in a sentence, in their order."""
+RUN_HEADS = ("run 1", "run 2", "run 3")
+"""The words for compared runs above the columns of a table. A bare "first" and "second" would be read as a time beside
+"per second"."""
 
 Direction = Literal["better", "worse", "same"]
 

@@ -201,8 +201,8 @@ def test_with_a_cure_the_causes_are_those_of_its_run(workshop: FakeWorkshop) -> 
 
 def test_the_evidence_is_of_the_newest_run_with_a_cure_too(workshop: FakeWorkshop) -> None:
     text = said(workshop, "|||||cure here||q")
-    assert "first: before the hunt" in text
-    assert "third: with the cure" in text
+    assert "run 1: before the hunt" in text
+    assert "run 3: with the cure" in text
 
 
 def test_r_is_the_cure_and_another_word_begins_anew(workshop: FakeWorkshop) -> None:

@@ -1248,7 +1248,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         assert drawn.gap.label.startswith("p99.9: ")
         assert "Enter read on" in text_of(app)
         await pilot.press("t")
-        assert "COUNTS, A SECOND" in screen.sheet("#data-sheet").plain()
+        assert "COUNTS, PER SECOND" in screen.sheet("#data-sheet").plain()
         await pilot.press("t", "enter")
         assert screen.step == "compare"
         assert screen.sheet("#lesson-sheet").plain()[:40] in text_of(app)
@@ -1259,9 +1259,9 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         assert "CPU 0" in said
         assert "60.0 %" in said
         assert "ONE REQUEST TO MANY HOSTS" in said
-        threads = said[said.index("THREADS") : said.index("Everything below is about the newest run (second: ")]
+        threads = said[said.index("THREADS") : said.index("Everything below is about the newest run (run 2: ")]
         for part in threads.split("WHERE THEIR MESSAGES WERE HANDLED"):
-            first, second = part.index("first: baseline"), part.index("second: ")
+            first, second = part.index("run 1: baseline"), part.index("run 2: ")
             assert first < part.index("producer") < second < part.rindex("producer")
         assert "WHAT YOU LEARNT" in said
         await pilot.press("y")
@@ -1376,13 +1376,13 @@ async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         page = "\n".join(line.plain for line in chapter_of(app).sheet("#lesson-sheet").lines(60))
-        assert ("COUNTS, A SECOND" in page) is left
+        assert ("COUNTS, PER SECOND" in page) is left
         chart, data = chapter_of(app).query_one("#chart"), chapter_of(app).query_one("#data")
         assert (chart.size.height >= 30) is left
         assert bool(data.display) is (size == (120, 36))
         await pilot.press("t")
         await settled(pilot)
-        assert "COUNTS, A SECOND" in text_of(app)
+        assert "COUNTS, PER SECOND" in text_of(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
@@ -1547,7 +1547,7 @@ async def test_compare_of_a_chapter_about_the_frequency_shows_the_core(
         core = told[told.index(CORE.split()) + 1 :]
         assert [(line[0], line[-1]) for line in core[:2]] == [("core", "2.00"), ("second", "3.00")]
         assert core[2] == ["steal", "first", "20", "ms,", "second", "30", "ms"]
-        counted = next(at for at, line in enumerate(told) if line[:3] == ["COUNTS,", "A", "SECOND"])
+        counted = next(at for at, line in enumerate(told) if line[:3] == ["COUNTS,", "PER", "SECOND"])
         assert told.index(CORE.split()) < counted, "the lesson has the frequency read first"
 
 
@@ -1585,7 +1585,7 @@ async def test_a_chapter_about_the_due_time_judges_no_run_by_transit(size: tuple
         drawing = screen.now.drawing()
         assert (drawing.between, drawing.gap) == (None, None)
         result = " ".join(line.plain for line in screen.now.result(120).lines)
-        assert "two runs" not in result, "the chapter changes nothing"
+        assert "two runs" not in result, "one run with two clocks proves nothing"
         told = " ".join(line.plain for line in screen.now.table(120))
         assert "Runs are judged by p99 from the due time: " in told
         assert re.search(r"latencies from the due time .* p99 50 ms 500 ns", " ".join(told.split()))

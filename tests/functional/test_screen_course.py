@@ -254,7 +254,7 @@ async def test_counts_of_an_emulated_machine_stand_at_compare_alone(stock: Path,
         result = in_a_line(screen.sheet("#result").plain())
         assert result.startswith("recorded, emulated: The change did")
         shown = screen.sheet("#data-sheet").plain()
-        assert shown.startswith("RECORDED, EMULATED COUNTS, A SECOND")
+        assert shown.startswith("RECORDED, EMULATED COUNTS, PER SECOND")
         assert "BEFORE AND AFTER, ON THE RECORDINGS" in shown
         assert "That machine is emulated" in in_a_line(screen.sheet("#say").plain())
     workshop.close()

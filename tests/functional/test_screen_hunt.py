@@ -476,9 +476,9 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         await press(pilot, *past_compare(size))
         assert isinstance(app.screen, ChapterScreen)
         evidence = "\n".join(line.plain for line in app.screen.now.figures(76))
-        for told in ("first: before the hunt", "second: beside the noise", "third: with the cure"):
+        for told in ("run 1: before the hunt", "run 2: beside the noise", "run 3: with the cure"):
             assert told in evidence
-        assert "newest run (third: with the cure)" in evidence
+        assert "newest run (run 3: with the cure)" in evidence
 
 
 async def test_a_cure_needs_a_noise_that_was_measured(workshop: FakeWorkshop) -> None:

@@ -269,7 +269,7 @@ async def test_beside_a_proof_that_cannot_tell_the_figures_are_those_of_two_runs
         assert "these two runs" in told
         await pilot.press("t")
         await settled(pilot)
-        assert "THESE TWO RUNS: COUNTS, A SECOND" in said(app)
+        assert "THESE TWO RUNS: COUNTS, PER SECOND" in said(app)
 
 
 async def test_the_number_of_rounds_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,16 +188,16 @@ def test_an_unlisted_cause_of_a_recorded_run_took_at_most_as_long_as_the_smalles
 def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     found = times_of_causes(SHARING, PINNED, chapter("pinning"))
     table = effect_table.two_run_table((), 80, causes=effect_table.causes_with_row(found))
-    assert table[0].plain.split() == ["TIME", "BY", "CAUSE,", "A", "SECOND", "before", "after"]
+    assert table[0].plain.split() == ["TIME", "BY", "CAUSE,", "PER", "SECOND", "before", "after"]
     assert [line.plain.split("  ")[0] for line in table[1:]] == [
         "task python", SHARED, "moves to another CPU",
     ]  # fmt: skip
     assert table[2].plain.endswith("107 ms       0  none after")
     assert [str(span.style) for line in table[1:] for span in line.spans] == ["bold", "bold"]
     only = effect_table.two_run_table((), 80, causes=effect_table.causes_with_row(found), undecided=True)
-    assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, A SECOND"
-    assert only[0].plain.split()[-2:] == ["first", "second"]
-    assert only[2].plain.endswith("none in the second")
+    assert only[0].plain.split("  ")[0] == "THESE TWO RUNS: TIME BY CAUSE, PER SECOND"
+    assert only[0].plain.split()[-4:] == ["run", "1", "run", "2"]
+    assert only[2].plain.endswith("none in run 2")
     few = effect_table.causes_with_row(found, 2)
     assert [one.label for one in few] == ["task python", SHARED]
     many = [CauseTime(f"task {n}", (90.0 - n, 90.0 - n)) for n in range(8)]

@@ -16,6 +16,7 @@ from jitter_workshop.flow.measuring.knee import (
     counted_seconds,
     knee_percentile,
     knee_sentences,
+    messages_per_second,
     nice_percentile,
     stall_classes,
 )
@@ -157,6 +158,24 @@ def test_where_a_sum_is_too_simple_none_is_given() -> None:
     said = " ".join(knee_sentences(alone, ()))
     assert "the calculation does not hold" in said
     assert "producer" not in said
+
+
+def test_a_length_of_most_wake_ups_is_no_stall_and_an_interrupt_for_each_has_no_knee() -> None:
+    run = run_with()
+    rate = messages_per_second(run)
+    assert rate is not None
+    usual = stalls((1_000, round(0.99 * rate), 4e8), (10_000, round(0.96 * rate), 3e8), (100_000, 50, 1e7))
+    woken = replace(
+        run, stalls=usual, workload="wakeup", histograms={"wakeup_latency": run.histograms["accumulator_transit"]}
+    )
+    every, rare = (("LOC", 1, 9, share * rate) for share in (1.0, 0.25))
+    said = " ".join(knee_sentences(woken, (every,)))
+    assert "Stalls over 100 µs came 50 times a second" in said
+    assert "Stalls of" not in said
+    assert "The most frequent interrupt" not in said
+    assert "The most frequent interrupt, LOC, came" in " ".join(knee_sentences(woken, (rare,)))
+    of_ring = " ".join(knee_sentences(replace(run, stalls=usual), ()))
+    assert "Stalls of 10 µs to 100 µs came" in of_ring
 
 
 def test_a_handful_of_stalls_gets_no_rate() -> None:

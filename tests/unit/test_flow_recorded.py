@@ -240,7 +240,7 @@ def test_the_figure_of_the_guess_comes_first_where_a_chapter_names_no_other(work
     assert [one.name for one in counts[:2]] == ["fastest block ÷ slowest block", "frequency of the hot CPU"]
     causes = walk.comparison.of_recordings().found.causes
     told = plain(effect_table.two_run_table(counts, 80, one_run.origin_of(both[0]), "alike", causes))
-    assert told.index("fastest block") < told.index("TIME BY CAUSE, A SECOND") < told.index("COUNTS, A SECOND")
+    assert told.index("fastest block") < told.index("TIME BY CAUSE, PER SECOND") < told.index("COUNTS, PER SECOND")
     assert told.startswith("RECORDED THE CHAPTER'S FIGURES")
     assert workshop.walk("isolation").runs.guessed_figures == ()
     assert workshop.walk("ack-intervals").runs.guessed_figures == ()
@@ -311,7 +311,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
     assert "change in latency" not in told, "its times mean nothing"
     found = count_effects(*both, shows)
     told = [line.plain for line in effect_table.two_run_table(found, 100, one_run.origin_of(both[0]))]
-    heads = [line for line in told if "COUNTS, A SECOND" in line or "THE CHAPTER'S FIGURE" in line]
+    heads = [line for line in told if "COUNTS, PER SECOND" in line or "THE CHAPTER'S FIGURE" in line]
     assert heads
     assert all(head.startswith("RECORDED, EMULATED ") for head in heads)
     assert walk.runs.counted_elsewhere("look") == ""
@@ -406,7 +406,7 @@ def test_line_by_line_an_emulated_machine_is_named_and_asked_about() -> None:
         "recorded, emulated: timer interrupts:",
         "That machine is emulated: times measured there mean nothing and are not shown.",
         "Which of them came most often?",
-        "RECORDED, EMULATED COUNTS, A SECOND",
+        "RECORDED, EMULATED COUNTS, PER SECOND",
         "there are no curves to compare",
     ):
         assert told in said
@@ -485,5 +485,5 @@ def test_line_by_line_the_recorded_runs_are_told_and_asked_about() -> None:
     opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
     said = " ".join(talk(opened, "|4||3|||||q", chapter="isolation").split())
     result = "recorded: stalls of 100 µs and more: "
-    for told in (result, "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
+    for told in (result, "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, PER SECOND"):
         assert told in said

@@ -37,7 +37,8 @@ def test_counts_before_and_after_stand_side_by_side() -> None:
     first = explained(interrupts=(("LOC", 1, 10_000, 2_000.0), ("36", 1, 900, 180.0)))
     second = explained(interrupts=(("LOC", 1, 10_500, 2_100.0), ("TLB", 1, 50, 10.0), ("LOC", 3, 5_000, 1_000.0)))
     rows = [line.plain.split() for line in explanation(second, (first, second), 60)]
-    assert rows[rows.index(["INTERRUPTS", "ON", "THEIR", "CPUs,", "A", "SECOND"]) + 1] == ["CPU", "first", "second"]
+    head = rows.index(["INTERRUPTS", "ON", "THEIR", "CPUs,", "PER", "SECOND"]) + 1
+    assert rows[head] == ["CPU", "run", "1", "run", "2"]
     for row in (["LOC", "1", "2,000", "2,100"], ["36", "1", "180", "0"], ["TLB", "1", "0", "10"]):
         assert row in rows
     assert ["LOC", "3", "–", "1,000"] in rows
@@ -126,7 +127,7 @@ def test_the_rows_of_a_comparison_say_in_words_how_far_they_differ() -> None:
     compared = dataclasses.replace(compare(a, dataclasses.replace(a, id="b")), rows=rows, text="")
     said = [" ".join(line.plain.split()) for line in comparison(CompareView(compared, "", "hunted"), 80)]
     assert said[:5] == [
-        "first second",
+        "run 1 run 2",
         "stalls of 1 ms and more 4.8/s 0.2/s 24× fewer",
         "stalls of 100 µs and more 9/s 0/s none in the second",
         "p99 10 ns 12 ns ≈",

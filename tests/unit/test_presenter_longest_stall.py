@@ -64,7 +64,7 @@ def test_a_percentile_that_many_stalls_decide_is_explained_by_the_sums() -> None
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another")
     found = effects_of_change(KnownRun(before), KnownRun(after))
     text = " ".join(said(dataclasses.replace(found, causes=(NO_EVENT, TREATED)), before, after).split())
-    assert text.startswith("Latency: perhaps worse (most with no event).")
+    assert text.startswith("Latency: perhaps worse (most of it with no known cause).")
     assert "2.21 ms/s 4.39 ms/s +2.18 ms, most: no event" in text
 
 

@@ -7,6 +7,7 @@ import dataclasses
 from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import StallRate
+from jitter_workshop.presenter.runs.effect_table import two_run_table
 from jitter_workshop.presenter.runs.result_table import CAN_END, most_of_others, result_table
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests.unit.test_stats_effect import run
@@ -42,6 +43,31 @@ def test_a_row_without_data_is_left_out_and_a_figure_that_is_not_known_says_so()
     assert rows(dataclasses.replace(FOUND, causes=(NOISE,)))[-1].startswith("time of all causes 747 ms/s")
     unknown = dataclasses.replace(FOUND, shown=None, uncounted="work items vmstat_update")
     assert rows(unknown)[1] == "work items vmstat_update – – not known"
+
+
+def test_the_time_of_all_causes_names_its_threads_where_two_are_added_up_and_there_is_room() -> None:
+    lone, pair = RUNS[0].run.threads[:1], RUNS[0].run.threads[:1] * 2
+    for threads, width, name in (
+        (lone, 78, "time of other causes"),
+        (pair, 78, "time of other causes, 2 threads"),
+        (pair, 74, "time of other causes"),
+    ):
+        both = tuple(KnownRun(dataclasses.replace(seen.run, threads=threads)) for seen in RUNS)
+        lines = result_table(judge_pair(FOUND, both), both, width, "two runs, no proof")
+        assert lines[-1].plain.partition("  ")[0] == name
+        assert lines[-1].plain.endswith("most: the noise")
+
+
+def test_a_time_that_is_nearly_nothing_has_words_and_no_factor() -> None:
+    ended = dataclasses.replace(OURS, ns=(123e6, 1_400.0))
+    assert f"{CAN_END} 123 ms/s 1.4 µs/s almost none after" in rows(dataclasses.replace(FOUND, causes=(ended, NOISE)))
+    table = [
+        line.plain
+        for line in two_run_table([], 80, relation="alike", causes=[dataclasses.replace(OURS, ns=(1_420.0, 170e6))])
+    ]
+    assert table[-1].endswith("almost none in run 1")
+    less = [line.plain for line in two_run_table([], 80, causes=[dataclasses.replace(OURS, ns=(1e6, 2e3))])]
+    assert less[-1].endswith("500× less")
 
 
 def test_the_cause_that_moved_with_the_sum_is_named() -> None:

@@ -127,7 +127,14 @@ def test_deviations_from_the_request_are_told_at_once() -> None:
         ),
         ("spin", "50", "p50: half of all readings take longer"),
         ("spin", "99", "p99: 1 % of all readings take longer"),
-        ("ring", "99.9", "p99.9: only 100 messages a second are slower; a single stall of 1 ms delays 100"),
+        (
+            "ring",
+            "99.9",
+            "p99.9: only 100 messages a second are slower. One stall of 1 ms delays 100, so one such stall a second "
+            "can decide it",
+        ),
+        # A stall of 1 ms would delay too few of the messages.
+        ("ring", "99", "p99: only 1,000 messages a second are slower. One stall of 10 ms delays 1,000, so one such"),
         ("wakeup", "99.9", "p99.9: one of the wake-ups each second takes longer"),
         ("ring", "50", "p50: half of all messages take longer"),
     ],

@@ -43,7 +43,7 @@ def said(*runs: Run, width: int = 76) -> list[list[str]]:
 
 def test_one_run_has_its_four_figures_and_both_parts_of_the_difference() -> None:
     assert said(a_run(120.0, 200)) == [
-        ["GAPS, A SECOND OF SAMPLED TIME"],
+        ["GAPS, PER SECOND OF SAMPLED TIME"],
         ["10 µs and more", "700"],
         ["100 µs and more", "120"],
         ["preemptions", "100"],
@@ -60,13 +60,13 @@ def test_fewer_gaps_than_preemptions_leave_a_number_that_is_not_known() -> None:
 
 def test_two_runs_of_one_duty_stand_side_by_side() -> None:
     rows = said(a_run(120.0, 200), a_run(60.0, 20))
-    assert rows[0][1:] == ["first", "second"]
+    assert rows[0][1:] == ["run 1", "run 2"]
     assert rows[4][1:] == ["20", "50"]
 
 
 def test_two_duties_are_compared_by_rates_and_never_by_the_longest_gap() -> None:
     assert said(a_run(120.0, 200), a_run(60.0, 20, duty=10, sampled_s=0.2)) == [
-        ["GAPS, A SECOND OF SAMPLED TIME", "100 % busy", "10 % busy"],
+        ["GAPS, PER SECOND OF SAMPLED TIME", "100 % busy", "10 % busy"],
         ["100 µs and more", "120", "60"],
         ["10 to 30 µs", "20", "200"],
         ["10 µs and more", "700", "700"],

@@ -69,7 +69,7 @@ def test_the_one_reason_for_perhaps_is_told() -> None:
     other = CauseTime("task terminal", (26e6, 69.8e6), own_load=True)
     nobody = CauseTime(label("no_event", ""), (1.8e6, 6.2e6), named=False)
     ours = CauseTime("work flush_to_ldisc", (1e6, 0.0), treated=True)
-    for cause, why in ((other, "most from the chapter's noise"), (nobody, "most with no event")):
+    for cause, why in ((other, "most of it from the chapter's noise"), (nobody, "most of it with no known cause")):
         beside = dataclasses.replace(found, causes=(cause, ours))
         assert told(beside) == f"Latency: perhaps worse ({why})."
         # A number of stalls is said before the cause, which the table has.

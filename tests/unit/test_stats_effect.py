@@ -235,7 +235,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     found = with_causes(before, after, treated, disk)
     assert judge_pair(found).cause == disk
     told = " ".join(said(found, before, after).split())
-    assert told.startswith("Latency: perhaps worse (most from interrupt virtio1-req.0).")
+    assert told.startswith("Latency: perhaps worse (most of it from interrupt virtio1-req.0).")
     assert told.endswith("+22.5 ms, most: interrupt virtio1-req.0")
     assert large_figure.large_factor(judge_pair(found)) == ("", "")
     back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
@@ -244,7 +244,7 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
     # A small change of a large cause is no change of their sum.
     large = with_causes(before, after, treated, CauseTime("task python", (807e6, 845e6)))
     told = " ".join(said(large, before, after).split())
-    assert told.startswith("Latency: perhaps worse (most from task python).")
+    assert told.startswith("Latency: perhaps worse (most of it from task python).")
     assert told.endswith("time of other causes 807 ms/s 845 ms/s about the same")
     # Less than half, a cause that the figure counts, a bound instead of a time, and no treated cause at all.
     loud = CauseTime("work vmstat_update", (1e6, 40e6), treated=True)
@@ -416,7 +416,7 @@ def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move(
     assert large_figure.large_factor(judge_pair(found)) == ("", "")
     assert [" ".join(line.split()) for line in said(found).splitlines()] == [
         "The thread preempted: none in the second run, as the lesson says. No clear change in latency.",
-        "before after",
+        "two runs, no proof before after",
         "the thread preempted 474/s 0/s none after",
         "p99.9 ~5 µs ~4.9 µs about the same",
     ]
@@ -512,7 +512,7 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
             verdict.plain,
             "bold accent",
         )
-        assert second.plain.split() == ["these", "two", "runs", "first", "second"]
+        assert second.plain.split() == ["these", "two", "runs", "run", "1", "run", "2"]
         assert [line.plain.split()[0] for line in others[:2]] == ["p50", "p99.9"]
         assert "better" not in written([second, *others])
         assert not {"bold", "good", "bad"} & set(styles_of([second, *others]).split())
@@ -797,14 +797,14 @@ def test_a_chapter_about_the_due_time_is_judged_by_it_and_never_by_transit() -> 
     told, head, transit, due = effect.result_of_two_runs(judge_pair(apart, sides), sides, 300).told
     assert told.plain.startswith("One run, two clocks: p99 is ")
     assert told.plain.endswith(" by transit, 200 ms from the due time.")
-    assert head.plain.split() == ["first", "second"]
+    assert head.plain.split() == ["run", "1", "run", "2"]
     assert transit.plain.startswith("p99 by transit ")
     assert " ".join(due.plain.split()) == "p99 from the due time 200 ms 4 ms 50× shorter"
     value, role = large_figure.large_factor(judge_pair(apart, sides))
     assert value.endswith("×")
     assert float(value[:-1].replace(",", "")) > 900, "not the factor between the two runs"
     assert role == "accent"
-    assert effect_table.two_run_table([apart.lead], 80, runs=sides)[0].plain.split()[-2:] == ["first", "second"]
+    assert effect_table.two_run_table([apart.lead], 80, runs=sides)[0].plain.split()[-4:] == ["run", "1", "run", "2"]
     # If this figure hardly moved, no percentile of transit takes its place.
     alike = effects_of_change(with_due(slow, 200_000_000), with_due(run(), 180_000_000), shows, "99")
     assert alike.lead is None
@@ -1195,17 +1195,17 @@ def test_a_latency_that_a_chapter_is_about_is_no_count() -> None:
     latency = Effect("p99 from the due time", ("53.1 ms", "4.41 ms"), 12.0, "better", "shorter")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     told = [line.plain.split("  ")[0].strip() for line in effect_table.two_run_table([latency, stalls], 80)]
-    assert told == ["THE CHAPTER'S FIGURE", latency.name, "COUNTS, A SECOND", stalls.name]
+    assert told == ["THE CHAPTER'S FIGURE", latency.name, "COUNTS, PER SECOND", stalls.name]
     assert "before" in effect_table.two_run_table([latency], 80)[0].plain
-    assert effect_table.two_run_table([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
+    assert effect_table.two_run_table([stalls], 80)[0].plain.startswith("COUNTS, PER SECOND")
 
 
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
-    assert effect_table.two_run_table(found, 80, relation="alike")[0].plain.split() == [
-        "COUNTS,", "A", "SECOND", "first", "second",
-    ]  # fmt: skip
-    assert effect_table.two_run_table(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
+    assert effect_table.two_run_table(found, 80, relation="alike")[0].plain.split() == (
+        ["COUNTS,", "PER", "SECOND", "run", "1", "run", "2"]
+    )
+    assert effect_table.two_run_table(found, 80)[0].plain.split() == ["COUNTS,", "PER", "SECOND", "before", "after"]
 
 
 def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_largest() -> None:
@@ -1233,6 +1233,19 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
     assert judge_pair(dataclasses.replace(sure, lead=stalls)).first is stalls
 
 
+def test_a_count_whose_events_took_hardly_any_time_is_named_with_the_time_of_all_causes() -> None:
+    count = Effect("threads moved to another CPU", ("90", "9 a second"), 10.0, "same", "fewer", sort="cause")
+    moves, other = CauseTime("moves", (3_640.0, 300.0), counted=True), CauseTime("task bash", (901e6, 870e6))
+    found = Effects(None, None, None, shown=count, causes=(other, moves))
+    lead = "In the trace, 'threads moved to another CPU' took only 3.64 µs a second; all causes took 901 ms"
+    assert f"{lead}." in said(found, width=300)
+    both = dataclasses.replace(run(), threads=run().threads * 2), dataclasses.replace(run(), id="another")
+    assert f"{lead}, both threads added up." in said(found, *both, width=300)
+    assert "In the trace, " not in said(dataclasses.replace(found, shown=None), width=300)
+    much = dataclasses.replace(moves, ns=(500e6, 300.0))
+    assert "In the trace, " not in said(dataclasses.replace(found, causes=(other, much)), width=300)
+
+
 def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
     fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")
@@ -1251,6 +1264,7 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
     for one, styles in ((foreign, []), (dataclasses.replace(foreign, treated=True), ["bold"])):
         row = effect_table.two_run_table([], 80, causes=[one])[1]
         assert [str(span.style) for span in row.spans] == styles
+    assert effect_table.none_in("run 1") == "none in run 1"
     assert effect_table.none_in("far memory") == "none in 'far memory'"
     narrow, _ = effect_table.two_run_table([fewer, cause], 54)[1:]
     assert narrow.plain.endswith("12× fewer"), "the words never cut a row"

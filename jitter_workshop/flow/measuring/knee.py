@@ -23,6 +23,10 @@ _STALLS_TO_SPEAK = 10
 
 _EVERY = 0.95
 """The messages that a stall delays on average, from which on each stall is said to delay one."""
+_USUAL = 0.5
+"""The share of the wake-ups from which on a length is that of a normal wake-up."""
+_LEAST_KNEE = 1.0
+"""The percentile of the leftmost knee that is told."""
 _LARGEST_SHARE = 0.1
 """If stalls take more than this share of the time, they overlap and delay the producer, too: messages no longer come
 at a steady rate."""
@@ -124,7 +128,7 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found.append(f"The run had {nice_number(rate)} {what} a second.")
-    classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK]
+    classes = [c for c in stall_classes(run.stalls) if c.count >= _STALLS_TO_SPEAK and not _usual(run, c, rate)]
     found.extend(_stall_sentence(c, rate, what, curve) for c in reversed(classes))
     taken = max((c.at_least_share for c in classes), default=0.0)
     if taken > _LARGEST_SHARE:
@@ -138,7 +142,8 @@ def knee_sentences(
             "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so "
             "the curve from the due time shows the stall, and the curve of transit does not."
         )
-    if interrupts:
+    # An interrupt for each message or more has its knee at the start of the curve, which says nothing.
+    if interrupts and knee_percentile(interrupts[0][3], 0, rate) >= _LEAST_KNEE:
         name, cpu, _, per_second = interrupts[0]
         stands = nice_percentile(knee_percentile(per_second, 0, rate))
         # The kernel's counters also grow while a sampler pauses: by its own timer, for one.
@@ -159,6 +164,12 @@ def knee_sentences(
         f"second, the knee is at {many}."
     )
     return tuple(found)
+
+
+def _usual(run: Run, stalls: StallClass, rate: float) -> bool:
+    """Return True if most wake-ups of a run are as long as these stalls: a normal wake-up takes that long on the host,
+    so it is no stall to explain. ``rate``: the wake-ups a second."""
+    return run.workload == "wakeup" and stalls.at_least_hz >= _USUAL * rate
 
 
 def _stall_sentence(stalls: StallClass, rate: float, what: str, curve: PercentileCurve | None) -> str:

@@ -11,6 +11,7 @@ from jitter_workshop.flow.chapters.recorded import RecordedChapter
 from jitter_workshop.model.by_hand import CommandState, HandCommand
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, GuessTask, StepName
 from jitter_workshop.model.curve import ComparisonRow
+from jitter_workshop.model.effect import RUN_HEADS
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import CELL, ID, LINE, PARAGRAPH, REASON, SENTENCE, SHORT, WORD, clean, cleaned_sentence
@@ -178,7 +179,7 @@ def comparison(view: CompareView, width: int) -> Lines:
             lines += wrap(Text(f"Curves not comparable: {reason}", "dim"), width)
         else:
             lines += wrap(Text(f"Not comparable: {reason}", "bold bad"), width, "! ")
-    rows = [[clock_told(compared), "first", "second", ""]]
+    rows = [[clock_told(compared), *RUN_HEADS[:2], ""]]
     unequal = [row for row in compared.rows if row.a != row.b] or compared.rows
     for row in unequal:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), _differs(row)])
@@ -229,10 +230,10 @@ def explanation(
     subjects of the lesson, the most important one first; interrupts and softirqs come before the switches of threads
     if the lesson has them first."""
     several = len(runs) > 1
-    titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
+    titles = [f"{when}: {clean(v.run.label, ID)}" for v, when in zip(runs, RUN_HEADS, strict=False)]
     rates = {
-        "interrupts": rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width),
-        "softirqs": rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width),
+        "interrupts": rates_of("INTERRUPTS ON THEIR CPUs, PER SECOND", [v.interrupts for v in runs], width),
+        "softirqs": rates_of("SOFTIRQS ON THEIR CPUs, PER SECOND", [v.softirqs for v in runs], width),
     }
     before = tuple(evidence[: evidence.index("switches")] if "switches" in evidence else evidence)
     above: Lines = [line for subject, told in rates.items() if subject in before for line in told]
@@ -325,7 +326,7 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
     if not most:
         return []
-    heads = ("first", "second", "third") if len(runs) > 1 else ("a second",)
+    heads = RUN_HEADS if len(runs) > 1 else ("per second",)
     rows = [["", "CPU", *heads[: len(runs)]]]
     for name, cpu in sorted(most, key=lambda key: (-most[key], key))[:_MOST_RATES]:
         cells = [

@@ -30,7 +30,7 @@ from jitter_workshop.presenter.runs.effect_words import apart, describe_effect, 
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
-from jitter_workshop.presenter.runs.result_table import most_of_others, result_table
+from jitter_workshop.presenter.runs.result_table import added_up, most_of_others, result_table
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
 from jitter_workshop.presenter.runs.unchanged import notes_unchanged, result_unchanged
 from jitter_workshop.presenter.runs.verdict import said_of_other, verdict_of_change
@@ -151,7 +151,9 @@ def _of_change(
     proven = isinstance(proof, Text)
     unproven = isinstance(proof, str) and proof.startswith(TWO_RUNS)
     origin = lead_of_origin(origin_of(runs[0]) or origin_of(runs[1]))
-    head = proof.rstrip(".") if isinstance(proof, str) and unproven else _THESE_TWO if proof else ""
+    # A chapter about two clocks tells of one run: nothing was changed that a proof could judge.
+    none = "" if judged.clocks is not None else NOT_PROVEN
+    head = proof.rstrip(".") if isinstance(proof, str) and unproven else _THESE_TWO if proof else none
     if isinstance(proof, Text):
         told = wrap(proof, width)
     else:
@@ -177,7 +179,7 @@ def _of_change(
     ]
     notes: list[Text | str] = [
         *(_notes(judged, runs) if reason is None else []),
-        *([_of_count(found.causes)] if found.shown or found.missed else []),
+        _of_count(found, runs),
         short_stalls_told(runs),
         left_out if judged.latency or reason is not None else "",
         others if short or other else "" if others else smaller,
@@ -221,18 +223,21 @@ def _longest_stays(found: Effects, first: Effect) -> str:
     return f"The longest stall stays: {' → '.join(longest.values)}."
 
 
-def _of_count(causes: Sequence[CauseTime]) -> str:
+def _of_count(found: Effects, runs: Sequence[KnownRun]) -> str:
     """Return a sentence on the time of the causes whose events the chapter's figure counts, if the change acts on none
-    that is in the table; "" if these took at least LEAST_SHARE of the whole time, or if no time is known."""
-    if any(one.treated and one.ns[0] >= 1 for one in causes):
+    that is in the table; "" if these took at least LEAST_SHARE of the whole time, or if no time is known. The time of
+    all causes is that of the table, so the threads are added up."""
+    figure, causes = found.shown or found.missed, found.causes
+    if figure is None or any(one.treated and one.ns[0] >= 1 for one in causes):
         return ""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
     if not counted or not max(ns) or max(ns) >= LEAST_SHARE * whole:
         return ""
-    took, stalled = of_a_second(max(ns)), of_a_second(whole)
-    return f"In the trace, the events of this count took only {took} a second; all stalls took {stalled}."
+    took, spent = of_a_second(max(ns)), of_a_second(whole)
+    both = ", both threads added up" if added_up(runs) == 2 else ""
+    return f"In the trace, '{figure.name}' took only {took} a second; all causes took {spent}{both}."
 
 
 def _not_compared(found: Effects) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from jitter_workshop.flow.chapters.judging import neither_is_better
 from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
-from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Relation
+from jitter_workshop.model.effect import RUN_HEADS, CauseTime, Effect, Relation
 from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
 from jitter_workshop.stats.effect import ALIKE, MOVED
@@ -20,7 +20,9 @@ _WIDEST_HEAD = 11
 """The most characters of a run's name above a column."""
 _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
-_BY_CAUSE = "TIME BY CAUSE, A SECOND"
+_BY_CAUSE = "TIME BY CAUSE, PER SECOND"
+_NEARLY_NONE = 1_000
+"""The factor between two times from which the smaller one is called almost none."""
 OWN_NOISE = "the chapter's noise"
 """The words for the load that a chapter makes beside its runs."""
 NOISE_IN_CELL = "the noise"
@@ -105,7 +107,7 @@ def two_run_table(
         styles.append("bold" if clear else "")
         words.append("")
     if rates:
-        head("COUNTS, A SECOND")
+        head("COUNTS, PER SECOND")
         rows_of(rates)
     worded = [[*row[:-1], f"{row[-1]}{word}"] for row, word in zip(rows, words, strict=True)]
     sizes = column_sizes(worded)
@@ -121,19 +123,38 @@ def columns_of(relation: Relation, runs: Sequence[KnownRun], *, undecided: bool)
     """Return the words above the columns of the two runs. Two kinds of run have no before and after, so their names
     stand there, if these are different and have room."""
     if relation != "changed" or undecided:
-        return RUN_NAMES
+        return RUN_HEADS[:2]
     if not neither_is_better(runs):
         return OF_A_CHANGE
     first, second = (clean(seen.run.label, ID) for seen in runs)
     named = first != second and all(0 < len(name) <= _WIDEST_HEAD for name in (first, second))
-    return (first, second) if named else RUN_NAMES
+    return (first, second) if named else RUN_HEADS[:2]
 
 
 def none_in(which: str) -> str:
     """Return the words for a run without an event. ``which``: the head of the run's column."""
+    return f"none {in_run(which)}"
+
+
+def in_run(which: str) -> str:
+    """Return the words that place an event in a run: ``after``, ``in run 2`` or ``in 'far'``. ``which``: the head of
+    the run's column."""
     if which in OF_A_CHANGE:
-        return f"none {which}"
-    return f"none in the {which}" if which in RUN_NAMES else f"none in '{which}'"
+        return which
+    return f"in {which}" if which in RUN_HEADS else f"in '{which}'"
+
+
+def less_or_more(before: float, after: float, which: tuple[str, str]) -> str:
+    """Return the difference between two times, in words for a cell. One of them is below 1 ns, or so much smaller that
+    a factor would say nothing: then the words name the run that had none, or almost none. ``which``: the column heads
+    of the two runs."""
+    smaller = in_run(which[1 if after < before else 0])
+    if min(before, after) < 1:
+        return f"none {smaller}"
+    factor = max(before, after) / min(before, after)
+    if factor >= _NEARLY_NONE:
+        return f"almost none {smaller}"
+    return difference_told(factor, "less" if after < before else "more")
 
 
 def _overlapping(causes: Sequence[CauseTime], runs: Sequence[KnownRun]) -> bool:
@@ -153,10 +174,8 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
     before, after = cause.ns
     if factor < ALIKE or not cause.known:
         return ""
-    if min(cause.ns) < 1:
-        return none_in(which[1 if after < before else 0])
-    least = ">" if any(cause.at_most) else ""
-    return f"{least}{difference_told(factor, 'less' if after < before else 'more')}"
+    told = less_or_more(before, after, which)
+    return f">{told}" if any(cause.at_most) and told[0].isdigit() else told
 
 
 def causes_with_row(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jitter_workshop.model.effect import RUN_HEADS
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.text.lines import Lines, table_lines
 from jitter_workshop.stats.figures import FIGURES, KnownRun, interrupts_a_second
@@ -29,8 +30,8 @@ def gaps(runs: Sequence[KnownRun], width: int) -> Lines:
         return []
     duties = [seen.run.duty for seen in runs]
     apart = len(set(duties)) > 1
-    heads = [f"{duty} % busy" for duty in duties] if apart else ["first", "second"][: len(runs) if len(runs) > 1 else 0]
-    rows = [["GAPS, A SECOND OF SAMPLED TIME", *(heads or [""])]]
+    heads = [f"{duty} % busy" for duty in duties] if apart else RUN_HEADS[: len(runs) if len(runs) > 1 else 0]
+    rows = [["GAPS, PER SECOND OF SAMPLED TIME", *(heads or [""])]]
     rows += [[name, *map(cell, runs)] for name, cell in (_APART if apart else _ALIKE)]
     return table_lines(rows, width, right=range(1, len(runs) + 1))
 

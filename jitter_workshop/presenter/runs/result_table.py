@@ -11,9 +11,16 @@ from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.judging import by_the_due_time, few_before_or_after
 from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
-from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect
+from jitter_workshop.model.effect import RUN_HEADS, CauseTime, Effect
 from jitter_workshop.model.judgement import PairJudgement
-from jitter_workshop.presenter.runs.effect_table import NOISE_IN_CELL, columns_of, none_in, of_a_second
+from jitter_workshop.presenter.runs.effect_table import (
+    NOISE_IN_CELL,
+    columns_of,
+    in_run,
+    less_or_more,
+    none_in,
+    of_a_second,
+)
 from jitter_workshop.presenter.runs.effect_words import FEW, SAME, events_told, of_equal_runs, short_doubt
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
@@ -66,7 +73,7 @@ def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun]) -> set[st
     them. ``judged``: the judgement of the two runs; None for a pair without one. Only a change has such a table."""
     if judged is None or judged.relation != "changed":
         return set()
-    return {row.name for row in result_rows(judged, runs, RUN_NAMES) if not row.extra}
+    return {row.name for row in result_rows(judged, runs, RUN_HEADS[:2]) if not row.extra}
 
 
 def _of_latency(
@@ -119,7 +126,7 @@ def _with_few(row: ResultRow, few: tuple[int, int] | None, which: tuple[str, str
     if few is None or not row.told or row.told.endswith(FEW):
         return row
     number, run = few
-    return dataclasses.replace(row, told=f"{row.told}, only {number} {which[run]}")
+    return dataclasses.replace(row, told=f"{row.told}, only {number} {in_run(which[run])}")
 
 
 def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = False, extra: bool = False) -> ResultRow:
@@ -165,16 +172,12 @@ def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[
     after = sum(one.ns[1] for one in treated)
     if max(before, after) < 1:
         return []
-    if min(before, after) < 1:
-        told = none_in(which[int(after < 1)])
-    elif max(before, after) < ALIKE * min(before, after):
-        told = SAME
-    else:
-        told = difference_told(max(before, after) / min(before, after), "less" if after < before else "more")
+    alike = max(before, after) < ALIKE * min(before, after)
+    told = SAME if alike else less_or_more(before, after, which)
     larger = int(after > before)
     small = max(before, after) < LEAST_TOLD * sum(one.ns[larger] for one in causes)
     least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""
-    told = f"{'>' if least and after < before else ''}{told}{'; <1 % of all' if small else ''}"
+    told = f"{'>' if least and after < before and told[0].isdigit() else ''}{told}{'; <1 % of all' if small else ''}"
     return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told)]
 
 
@@ -206,6 +209,25 @@ def most_of_others(causes: Sequence[CauseTime]) -> CauseTime | None:
     return max(others, key=lambda one: (one.ns[1] - one.ns[0]) * (1 if whole[1] > whole[0] else -1))
 
 
+def added_up(runs: Sequence[KnownRun]) -> int:
+    """Return the number of measured threads whose times a cause adds up, the larger one of two runs; at least 1."""
+    return max((len(seen.run.threads) for seen in runs), default=1) or 1
+
+
+def _with_threads(rows: list[ResultRow], threads: int, width: int) -> list[ResultRow]:
+    """Return the rows of a table with the number of threads in the name of the time of all causes, because the time in
+    stalls has overlapping stalls once. Return them as they are for one thread, and if a row would then need a second
+    line."""
+    if threads < 2:
+        return rows
+    longer = [
+        dataclasses.replace(row, name=f"{row.name}, {threads} threads") if row.name in (_OTHERS, _ALL) else row
+        for row in rows
+    ]
+    sizes = column_sizes([(row.name, row.first, row.second, row.told) for row in longer])
+    return longer if sum(sizes) + 3 * _GAP <= width else rows
+
+
 def _time(ns: float) -> str:
     """Return a time of each second, in ns: ``4.2 ms/s``."""
     return f"{of_a_second(ns)}{SHORT_A_SECOND}"
@@ -231,6 +253,7 @@ def result_table(
     if not rows:
         return []
     rows.insert(0, ResultRow(head, *which, style="dim"))
+    rows = _with_threads(rows, added_up(runs), width)
     sizes = column_sizes([(row.name, row.first, row.second) for row in rows])
     last = width - sum(sizes) - 3 * _GAP
     apart = last < _LEAST_WORDS

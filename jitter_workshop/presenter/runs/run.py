@@ -74,6 +74,8 @@ MEMORY_WORDS = {
 }
 LOCK_WORDS = {"plain": "takes a plain lock", "inherit": "takes a lock with priority inheritance"}
 _WHY_STALLS = "ticks alone decide percentiles"
+_A_STALL_NS = 1e6
+"""The length of the stall that explains what one stall can do."""
 _HALF = 50.0
 """The percentile that half of all values exceed."""
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
@@ -129,7 +131,14 @@ def judging_figure(
     # The pace of an earlier run says no more than two digits.
     pace = 1e9 / each_ns if workload == "ring" else per_second or 1e9 / each_ns
     beyond = float(f"{(100 - float(tail)) / 100 * pace:.2g}")
-    late = f"; a single stall of 1 ms delays {round(1e6 / each_ns)}" if workload == "ring" else ""
+    # One stall delays all messages that are due in it. So few stalls decide a percentile.
+    delayed = max(round(beyond), round(_A_STALL_NS / each_ns), 1)
+    late = (
+        f". One stall of {nice_ns(delayed * each_ns)} delays {nice_number(delayed)}, so one such stall a second can "
+        f"decide it"
+        if workload == "ring"
+        else ""
+    )
     what = FIGURES[P99_FROM_DUE_TIME].title if from_due_time else f"p{tail}"
     if beyond == 1:
         return f"{what}: one of the {kind.makes} each second takes longer{late}"

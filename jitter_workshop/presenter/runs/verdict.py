@@ -104,7 +104,9 @@ def _why_perhaps(judged: PairJudgement) -> str:
             return f"only {many(number, 'stall')} {OF_A_CHANGE[run]}"
         case "another cause" if (cause := judged.cause) is not None:
             label = cause.label.partition(" (")[0]
-            return f"most with {label}" if not cause.named else f"most from {OWN_NOISE if cause.own_load else label}"
+            if not cause.named:
+                return "most of it with no known cause"
+            return f"most of it from {OWN_NOISE if cause.own_load else label}"
         case "other work":
             return f"more other work in the {RUN_NAMES[1]} run"
         case "other figure" if (judge := judged.found.tail) is not None:
