@@ -365,5 +365,7 @@ def test_no_word_of_the_summary_judges(guest: FakeWorkshop) -> None:
     summary: CourseSummary = dataclasses.replace(sum_up(guest), improvable=())
     text = " ".join(summary_lines(summary, 100)).lower().replace("what could still be better", "")
     text = text.replace("no check of this host could be better", "")
+    # The axis of the chart names the share of faster messages.
+    text = text.replace("faster 0%", "")
     for verdict in ("better", "worse", "improve", "faster", "slower", "thanks to", "because"):
         assert verdict not in text
