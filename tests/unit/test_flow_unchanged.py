@@ -116,3 +116,21 @@ def test_a_count_is_a_known_difference_only_if_it_is_larger_in_the_slower_run() 
     (name,) = known_differences(both, judged=shorter)
     assert "preempted" in name
     assert known_differences(both, judged=longer) == []
+
+
+def test_without_one_large_cause_the_two_that_differ_most_in_the_worse_run_come_before_the_cpus() -> None:
+    runs = on_cpus(made(100, 90_000), "none", 1), on_cpus(made(100, 90_000), "none", 0)
+    bash, kdamond = CauseTime("task bash", (7.26e6, 0.0)), CauseTime("task kdamond.0", (4.37e6, 0.0))
+    other, back = CauseTime("local timer", (60e6, 40e6)), CauseTime("task sshd", (0.0, 9e6))
+    third, less = CauseTime("task a", (2e6, 0.0)), CauseTime("task b", (0.9e6, 0.0))
+    unsure = CauseTime("task c", (8e6, 0.0), at_most=(True, False))
+    causes = (less, third, kdamond, unsure, other, bash, back, CauseTime("no event", (30e6, 9e6), named=False))
+    first_worse, second_worse = (dataclasses.replace(LONGER, direction=way) for way in ("better", "worse"))
+    named = ["task bash", "task kdamond.0", "the CPUs"]
+    assert known_differences(runs, causes, first_worse) == named
+    assert known_differences(runs, causes) == named, "without a judged figure the run with more stalled time is worse"
+    assert known_differences(runs, causes, second_worse) == ["task sshd", "the CPUs"]
+    assert known_differences(runs, (less, other), first_worse) == ["the CPUs"]
+    told = said_of_unchanged([LONGER], first_worse, runs, causes)
+    assert "Known differences: task bash, task kdamond.0, the CPUs." in told
+    assert len(textwrap.wrap(told, 76)) <= 2

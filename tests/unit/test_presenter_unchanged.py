@@ -55,7 +55,14 @@ def test_a_count_that_differs_by_more_than_chance_and_the_schedulers_cpus_are_no
     both = pair(threads(666, 0), threads(84, 1))
     counted, placed = notes_unchanged(effects_of_change(*both), both)
     assert "the thread preempted" in counted
-    assert "accumulator on CPU 0, then 1" in placed
+    assert "accumulator mostly on CPU 0 in the first run and on CPU 1 in the second." in placed
+    swapped = {"threads": (ThreadRecord("producer", {"1": 7, "0": 3}), ThreadRecord("accumulator", {"0": 9}))}
+    back = {"threads": (ThreadRecord("producer", {"0": 6, "1": 4}), ThreadRecord("accumulator", {"1": 9}))}
+    told = notes_unchanged(effects_of_change(*pair(swapped, back)), pair(swapped, back))[-1]
+    assert told == (
+        "The scheduler chose the CPUs: producer mostly on CPU 1 in the first run and on CPU 0 in the second; "
+        "accumulator the other way round."
+    )
     # A factor that is too small, and numbers so small that chance explains them.
     assert unlike(*pair(threads(160, 0), threads(84, 0))) is None
     assert unlike(*pair(threads(5, 0), threads(1, 0))) is None

@@ -248,6 +248,15 @@ def cause_by_chance(causes: Sequence[CauseTime]) -> CauseTime | None:
     return most
 
 
+def most_apart(causes: Sequence[CauseTime], which: int) -> tuple[CauseTime, ...]:
+    """Return the causes, at most two, whose times differ most between two runs, the largest difference first. Each took
+    LEAST_NS more and the factor MOVED in the run ``which``. They need not explain half of the difference."""
+    named = [one for one in causes if one.named and not any(one.at_most)]
+    found = [one for one in named if one.ns[which] - one.ns[1 - which] >= LEAST_NS]
+    found = [one for one in found if one.ns[which] >= MOVED * one.ns[1 - which]]
+    return tuple(sorted(found, key=_grown, reverse=True)[:_MOST_CAUSES])
+
+
 def most_of_difference(causes: Sequence[CauseTime], *, worse: bool) -> CauseTime | None:
     """Return the cause that explains at least half of the difference in stalled time; None if no cause does. ``worse``:
     True if the second run was the worse one."""

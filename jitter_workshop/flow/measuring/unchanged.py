@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from jitter_workshop.flow.measuring.known_reason import cause_by_chance
+from jitter_workshop.flow.measuring.known_reason import cause_by_chance, most_apart
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED, differences_by_figure, judge_of, unlike
@@ -81,16 +81,28 @@ def known_differences(
     runs: Sequence[KnownRun], causes: Sequence[CauseTime] = (), judged: Effect | None = None
 ) -> list[str]:
     """Return in words in what two runs differ, beside their figures: a cause of stalls, the CPUs that the scheduler
-    chose, and other tasks that ran. Without such a cause, a count is named that is larger in the run with the larger
-    ``judged``. ``causes``, ``judged``: as in :func:`said_of_unchanged`."""
+    chose, and other tasks that ran. If no cause explains half of the difference, the causes of ``most_apart`` in the
+    worse run are named. Without such a cause, a count is named that is larger in the run with the larger ``judged``.
+    ``causes``, ``judged``: as in :func:`said_of_unchanged`."""
     before, after = runs
     cause, count = cause_by_chance(causes), unlike(before, after)
     words = [cause.label] if cause is not None and cause.named else []
     words += [_NO_EVENT] if cause is not None and cause.label.startswith("no event") else []
+    if cause is None:
+        words += [one.label for one in most_apart(causes, _worse_run(causes, judged))]
     if not words and count is not None and judged is not None:
         words += [count.name] if (count.how == "more") == (judged.direction == "worse") else []
     words += ["the CPUs"] if threads_on_other_cpus(before.run, after.run) else []
     return words + (["other tasks"] if before.run.disturbed or after.run.disturbed else [])
+
+
+def _worse_run(causes: Sequence[CauseTime], judged: Effect | None) -> int:
+    """Return the number of the run that is worse by ``judged``. If this is not known, return the one with more stalled
+    time."""
+    if judged is not None and judged.direction != "same":
+        return int(judged.direction == "worse")
+    first, second = (sum(one.ns[run] for one in causes) for run in (0, 1))
+    return int(second > first)
 
 
 def threads_on_other_cpus(before: Run, after: Run) -> list[tuple[str, int, int]]:

@@ -41,9 +41,20 @@ def notes_unchanged(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
     if (count := unlike(before, after)) is not None:
         notes.append(f"A count differs by more than chance: {count.name}, {' → '.join(count.values)}.")
     if moved := threads_on_other_cpus(before.run, after.run):
-        where = "; ".join(f"{clean(name, ID)} on CPU {first}, then {second}" for name, first, second in moved)
-        notes.append(f"The scheduler chose the CPUs: {where}.")
+        notes.append(f"The scheduler chose the CPUs: {_where(moved)}.")
     return [capital(note) for note in notes]
+
+
+def _where(moved: Sequence[tuple[str, int, int]]) -> str:
+    """Return ``producer mostly on CPU 1 in the first run and on CPU 0 in the second``. The CPUs are those of most
+    messages, so a thread may have used both in both runs. ``moved``: as from ``threads_on_other_cpus``."""
+    told = [
+        f"{clean(name, ID)} mostly on CPU {first} in the first run and on CPU {second} in the second"
+        for name, first, second in moved
+    ]
+    if len(moved) == 2 and moved[0][1:] == moved[1][:0:-1]:
+        told[1] = f"{clean(moved[1][0], ID)} the other way round"
+    return "; ".join(told)
 
 
 def _judged(found: Effects, runs: Sequence[KnownRun]) -> Effect | None:
