@@ -47,8 +47,9 @@ def test_a_failed_proof_names_the_longest_task_and_the_next_step() -> None:
     assert told(20, PYTHON, KSOFTIRQD, TIMER) == (
         "Not isolated: task python ran on CPU 1 3 times, at most 400 µs. Next: v (causes)."
     )
-    assert "once, at most 2 ms, and 1 other task did, too. Next: v (causes), then chapter 'Workqueues" in told(
-        20, PYTHON, UNBOUND
+    # Kernel work beside it is counted, but it is no failure, so another task is named.
+    assert told(20, PYTHON, UNBOUND) == (
+        "Not isolated: task python ran on CPU 1 3 times, at most 400 µs, and 1 other task did, too. Next: v (causes)."
     )
     for untraced in (told(20, traced=False), told(20, TIMER)):
         assert untraced == "Other tasks ran on this CPU in these 10 s: 20 preemptions. Next: v (causes)."
@@ -61,6 +62,20 @@ def test_bound_kernel_threads_are_no_failure() -> None:
     )
     # A work item runs in such a thread, and another chapter is about these.
     assert told(6, KWORKER, GC).endswith("kworker/1:2 6 times. Next: v (causes), then chapter 'Workqueues and masks'.")
+
+
+def test_kernel_workers_that_are_not_bound_are_an_exception_and_no_failure() -> None:
+    treated = "The chapter 'Workqueues and masks' treats it."
+    ran = "kworker/u4:1 ran on CPU 1 once, at most 2 ms"
+    assert told(1, UNBOUND, TIMER) == f"Isolated, except from kernel work: {ran}. {treated}"
+    assert told(13, UNBOUND, KSOFTIRQD) == f"Isolated, except from kernel work: {ran}. {treated}"
+    second = dataclasses.replace(UNBOUND, name="kworker/u4:2", worst_ns=13_600)
+    assert told(2, UNBOUND, second).endswith(f"{ran}, and 1 other worker did, too. {treated}")
+    # A preemption that the trace does not show may be by another task.
+    for seen in (told(18, UNBOUND), told(1, UNBOUND, lost=1)):
+        assert "solated" not in seen
+        assert seen.endswith(f" only kernel work on CPU 1: {ran}. {treated}")
+    assert told(18, UNBOUND).startswith("The trace shows 1 of 18 preemptions: only ")
 
 
 def test_a_trace_that_does_not_show_every_preemption_says_so() -> None:

@@ -92,6 +92,11 @@ def is_bound(task: str) -> bool:
     return _BOUND.match(task) is not None
 
 
+def is_unbound_worker(task: str) -> bool:
+    """Return True if a task of this name is a kernel worker that no CPU owns: the mask of workqueues moves it."""
+    return _UNBOUND.match(task) is not None
+
+
 def _of_task(name: str) -> tuple[str, ...]:
     if name == "idle":
         return ("idle-states",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jitter_workshop.flow.chapters.levers import is_bound, reach_of_course
+from jitter_workshop.flow.chapters.levers import is_bound, is_unbound_worker, reach_of_course
 from jitter_workshop.flow.chapters.runs import LEFT
 from jitter_workshop.flow.chapters.suspects import suspect
 from jitter_workshop.flow.chapters.walk import ChapterWalk
@@ -36,8 +36,9 @@ def said_of_proof(walk: ChapterWalk, course: Course) -> str:
 
 
 def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
-    """Return the one verdict of :func:`said_of_proof` on a run: no other task ran, only bound kernel threads ran, or
-    which other task ran longest. A verdict that leaves a question open says what to look at next."""
+    """Return the one verdict of :func:`said_of_proof` on a run: no other task ran, only bound kernel threads ran, only
+    kernel threads ran, or which other task ran longest. A verdict that leaves a question open says what to look at
+    next."""
     counted = [one.of(seen) for one in preempted_in(seen.run)]
     rates = [rate for rate in counted if rate is not None]
     if not rates:
@@ -49,31 +50,56 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     ran = _tasks(report) if report is not None else []
     if report is None or not ran:
         return f"Other tasks ran on this CPU in these {took}: {many(times, 'preemption')}. {NEXT}."
-    cpu = f"CPU {CpuSet.of(one.cpu for one in ran)}"
     movable = [one for one in ran if not is_bound(one.name)]
-    if movable:
-        longest = max(movable, key=lambda one: one.worst_ns)
-        others = len({one.name for one in movable}) - 1
-        besides = f", and {many(others, 'other task')} did, too" if others else ""
-        took_each = f"{_often(longest.count)}, at most {nice_ns(longest.worst_ns)}"
+    others = [one for one in movable if not is_unbound_worker(one.name)]
+    cpu = f"CPU {CpuSet.of(one.cpu for one in ran)}"
+    if others:
+        longest, besides = _longest(others, movable, "other task")
         return (
-            f"Not isolated: {label(longest.kind, longest.name)} ran on {cpu} {took_each}{besides}. "
+            f"Not isolated: {label(longest.kind, longest.name)} ran on {cpu} {besides}. "
             f"{NEXT}{_chapter_after(longest, chapter, course)}."
         )
     shown = sum(one.count for one in ran)
-    lead = f"No other task ran on {cpu} in these {took}"
-    if report.lost_events or report.unbalanced or shown < times:
-        lead = f"The trace shows {shown:,} of {many(times, 'preemption')}: no other task on {cpu}"
+    whole = not (report.lost_events or report.unbalanced) and shown >= times
+    part = "" if whole else f"The trace shows {shown:,} of {many(times, 'preemption')}: "
+    if movable:
+        return _only_workers(movable, cpu, part, (chapter, course))
+    lead = f"{part}no other task on {cpu}" if part else f"No other task ran on {cpu} in these {took}"
     told = f"{lead} except bound kernel threads, which isolation cannot move: {_names(ran)}."
     work = max(_of_kind(report, "workqueue"), key=lambda one: one.worst_ns, default=None)
     after = _chapter_after(work, chapter, course) if work is not None else ""
     return f"{told} {NEXT}{after}." if after else told
 
 
+def _only_workers(workers: list[InterferingTask], cpu: str, part: str, of: tuple[Chapter, Course]) -> str:
+    """Return the verdict if beside bound kernel threads only kernel workers ran that are not bound. ``part``: the words
+    on a trace that does not show each preemption; "" if it does. ``of``: the chapter and its course."""
+    longest, besides = _longest(workers, workers, "other worker")
+    lead = f"{part}only kernel work on {cpu}" if part else "Isolated, except from kernel work"
+    title = _treating(longest, *of)
+    after = f"The chapter '{title}' treats it" if title else NEXT
+    return f"{lead}: {clean(longest.name, WORD)} ran on {cpu} {besides}. {after}."
+
+
 def _chapter_after(one: InterferingTask, chapter: Chapter, course: Course) -> str:
     """Return ``, then chapter 'TITLE'`` for the other chapter that treats a task or work item; "" for none."""
+    title = _treating(one, chapter, course)
+    return f", then chapter '{title}'" if title else ""
+
+
+def _treating(one: InterferingTask, chapter: Chapter, course: Course) -> str:
+    """Return the title of the other chapter that treats a task or work item; "" for none."""
     _, title = reach_of_course(suspect(one.kind, one.name, one.count, one.total_ns), chapter, course)
-    return f", then chapter '{clean(title, ID)}'" if title else ""
+    return clean(title, ID) if title else ""
+
+
+def _longest(among: list[InterferingTask], ran: list[InterferingTask], called: str) -> tuple[InterferingTask, str]:
+    """Return the task that ran longest at once, and words on how often, how long, and how many other names ran beside
+    it. ``called``: the word for one of these."""
+    longest = max(among, key=lambda one: one.worst_ns)
+    others = len({one.name for one in ran} - {longest.name})
+    besides = f", and {many(others, called)} did, too" if others else ""
+    return longest, f"{_often(longest.count)}, at most {nice_ns(longest.worst_ns)}{besides}"
 
 
 def _often(count: int) -> str:
