@@ -65,12 +65,12 @@ def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
         return f"Enter {onward}"
-    return f"1–{len(one.question.answers)} answers · Enter skips it · Esc skips all: they come again later"
+    return f"1–{len(one.question.answers)} answers · Esc skips all: they come again later"
 
 
 def other_key(one: Asked) -> str:
-    """Return the sentence after a key that does nothing while a question is asked."""
-    return f"A number from 1 to {len(one.question.answers)} answers. Enter skips this question, Esc skips all of them."
+    """Return the sentence after a key that does nothing while a question is asked, such as Enter."""
+    return f"Choose an answer by a number from 1 to {len(one.question.answers)}. Esc skips all questions."
 
 
 def recall_prompt(one: Asked) -> str:

@@ -271,7 +271,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "recall": (
         Action("number", "", "number", "Give the answer with this number", written="1–4"),
-        Action("agree", "enter", "go on", "Skip the question, or go on after an answer"),
+        Action("agree", "enter", "go on", "Go on after an answer"),
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),

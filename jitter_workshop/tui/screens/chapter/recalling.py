@@ -1,4 +1,5 @@
-"""Show recall questions on a page before a chapter's first step. Enter without an answer skips a question."""
+"""Show recall questions on a page before a chapter's first step. Enter leads on only after an answer, because it leads
+on everywhere else, too; Esc skips."""
 
 from __future__ import annotations
 
@@ -69,7 +70,12 @@ class RecallPage(Page, scope="recall"):
             self.redraw()
 
     def action_agree(self) -> None:
-        """Go on to the next question, or to the chapter. A question without an answer is skipped."""
+        """Go on to the next question, or to the chapter. Stay at a question without an answer, and say what to do."""
+        if self._judged is None:
+            self._told = words.other_key(self._now)
+            self.redraw()
+            self.pane().scroll_end(animate=False)
+            return
         if self._at + 1 == len(self._asked):
             self.action_close()
             return
