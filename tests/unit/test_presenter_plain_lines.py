@@ -172,7 +172,7 @@ def test_a_judged_guess_stands_behind_the_result_and_in_the_place_of_a_forecast(
     assert result_told(entry(chance="moves", guessed=True)) == [("has effect", "text")]
     assert result_told(entry(chance="measures", guess=True)) == [("guess right", "good")]
     worse = entry(chance="moves", guess=False, result=OwnResult("worse"))
-    assert result_told(worse) == [("worse", "bad"), ("guess wrong", "bad")]
+    assert result_told(worse) == [("worse", "bad"), ("guess wrong", "dim")]
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:

@@ -154,11 +154,12 @@ def state_sign(entry: PathEntry) -> str:
 
 
 def guess_told(entry: PathEntry) -> tuple[str, str]:
-    """Return in words how the learner's guess ended, and the style of these words; ("", "") before it is judged."""
+    """Return in words how the learner's guess ended, and the style of these words; ("", "") before it is judged. A
+    wrong guess is no fault, so it is not red."""
     if not entry.asks or entry.guess is None:
         return "", ""
     right, wrong = ("noise named", "noise not named") if entry.hunts else ("guess right", "guess wrong")
-    return (right, "good") if entry.guess else (wrong, "bad")
+    return (right, "good") if entry.guess else (wrong, "dim")
 
 
 def result_told(entry: PathEntry) -> list[tuple[str, str]]:
