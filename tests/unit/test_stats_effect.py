@@ -1234,10 +1234,10 @@ def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_larges
 
 
 def test_a_count_whose_events_took_hardly_any_time_is_named_with_the_time_of_all_causes() -> None:
-    count = Effect("threads moved to another CPU", ("90", "9 a second"), 10.0, "same", "fewer", sort="cause")
+    count = Effect("moves of the threads", ("90", "9 a second"), 10.0, "same", "fewer", sort="cause")
     moves, other = CauseTime("moves", (3_640.0, 300.0), counted=True), CauseTime("task bash", (901e6, 870e6))
     found = Effects(None, None, None, shown=count, causes=(other, moves))
-    lead = "In the trace, 'threads moved to another CPU' took only 3.64 µs a second; all causes took 901 ms"
+    lead = "In the trace, 'moves of the threads' took only 3.64 µs a second; all causes took 901 ms"
     assert f"{lead}." in said(found, width=300)
     both = dataclasses.replace(run(), threads=run().threads * 2), dataclasses.replace(run(), id="another")
     assert f"{lead}, both threads added up." in said(found, *both, width=300)
