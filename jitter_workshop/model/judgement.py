@@ -63,9 +63,9 @@ class PairJudgement:
     - ``reason``: why they cannot be compared; None if they can, as far as is known.
     - ``other``: the task of others that took much more time in one of the runs; None if none did, or without a trace.
     - ``latency``: the verdict on latency. It is "" if no change was made between the runs.
-    - ``doubt``, ``cause``, ``few``: the one reason why the verdict is only ``perhaps``. ``cause``: the cause on which
-      the change does not act, and which explains the difference; None if there is none. ``few``: the number of stalls
-      of the run that had few, and the number of this run.
+    - ``doubt``: the one reason why the verdict is only ``perhaps``; "" for any other verdict.
+    - ``cause``: the cause on which the change does not act, and which explains the difference; None if there is none.
+    - ``few``: the number of stalls of the run that had few, and the number of this run; None if none had few.
     - ``work``: the verdict on the work of the change.
     - ``first``: the effect that is told first; None if no figure of latency or stalls moved.
     - ``against``: a sure effect in the other direction: a loss beside a gain, or the median.

@@ -200,7 +200,10 @@ class GuessOutcome:
         """Return the text for a page that shows figures of its own. If the deciding figure is among them, the text is
         without its values. ``told``: the names of the figures on the page."""
         shown = any(name and self.figures.lower().startswith(f"{name.lower()}:") for name in told)
-        return self.text.replace(f" {self.figures}", "", 1) if shown else self.text
+        if not shown:
+            return self.text
+        # Without the figures, "So" would have no reason before it.
+        return self.text.replace(f" {self.figures}", "", 1).replace(" So these", " These", 1)
 
 
 @dataclass(frozen=True, slots=True)

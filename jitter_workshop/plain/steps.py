@@ -237,7 +237,7 @@ class PlainMeasuredStep(PlainStep):
             walk.measuring.note_shown(request)
             standing = kept_settings(self.workshop, walk, request)
             talk.tell(views.to_be_measured(request, self.workshop.context.runs.every(), walk.noise.company(request)))
-            if told := kept_told(standing, "restore" if step == SLOTS[0] else ""):
+            if told := kept_told(standing, "restore" if step == SLOTS[0] and not walk.host.applied else ""):
                 talk.tell(told)
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")

@@ -310,7 +310,9 @@ class OpenSession:
             found = curve_from_summary(label, summary)
         else:
             found = percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
-        of_handoff = run.by_handoff and wanted in (run.main_histogram, INTENDED)
+        # With a schedule, a message is due at a time that its publication does not change.
+        ready = wanted == INTENDED and run.pacing == "schedule"
+        of_handoff = run.by_handoff and wanted in (run.main_histogram, INTENDED) and not ready
         return dataclasses.replace(found, origin=", ".join(filter(None, (run.mark, HANDOFF if of_handoff else ""))))
 
     def heat(self, run: Run, name: str | None = None) -> Heat:

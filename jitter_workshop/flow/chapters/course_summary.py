@@ -143,7 +143,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
 
 def bought_steps(walks: Sequence[ChapterWalk], context: SessionContext) -> tuple[Bought, ...]:
     """Return the curves of the summary without ``changed``, and without reading the host. ``walks``: the sessions of
-    all chapters of ``course``."""
+    all chapters of the course."""
     return _steps(_chosen(walks)[0], context)
 
 

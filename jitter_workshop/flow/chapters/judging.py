@@ -131,7 +131,7 @@ def _judge_latency(
         return "unclear"
     if _curve_is_quiet(found, first, runs):
         return "undecided"
-    if _in_doubt(found.lead, found, runs) or not _announced(found, first):
+    if _in_doubt(first or found.lead, found, runs) or not _announced(found, first):
         return "perhaps better" if found.direction == "better" else "perhaps worse"
     return "better" if found.direction == "better" else "worse"
 
@@ -227,8 +227,8 @@ def _can_come_from_the_change(found: Effects, first: Effect | None, runs: Sequen
 
 
 def _whole_curve_moved(found: Effects, first: Effect | None, runs: Sequence[KnownRun]) -> bool:
-    """Return True if a percentile below the judged one is told first, and the median of a ring's messages moved by more
-    time than the causes on which the change acts.
+    """Return True if another percentile than the judged one is told first, and the median of a ring's messages moved by
+    more time than the causes on which the change acts.
 
     Half of the messages are at least as much faster or slower as the median says. If this takes more time in all than
     those causes lost or gained, something else moved the whole curve, as it does between equal runs.

@@ -19,7 +19,7 @@ from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, label_with_quantity, told_apart_by_clock, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
@@ -132,7 +132,10 @@ class ChapterRuns:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
         for come after them. Each curve has its role, whatever its place."""
         first = runs.get("measure") if self.by_several_clocks else None
-        read = {slot: self._context.runs.curve(run, transit=first is not None) for slot, run in runs.items()}
+        # Curves that are compared have one clock (``stats.omission.on_one_clock``).
+        mixed = len({INTENDED in run.histograms for run in runs.values() if run.workload == "ring"}) > 1
+        transit_alone = first is not None or mixed
+        read = {slot: self._context.runs.curve(run, transit=transit_alone) for slot, run in runs.items()}
         found = {slot: shown for slot, shown in read.items() if shown is not None}
         own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}
         if first is None:

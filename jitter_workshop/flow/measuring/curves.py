@@ -68,6 +68,9 @@ def told_apart_by_clock(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
 
 
 def _is_transit(shown: RunCurve) -> bool:
+    """Return True if a curve of the ring is one of transit, and its label does not say so yet."""
+    if shown.label.endswith(f", {TRANSIT}"):
+        return False
     if shown.run is None:
         return shown.curve.origin == ORIGIN
     return not shown.from_due and shown.run.workload == PUBLISHED_WORKLOAD

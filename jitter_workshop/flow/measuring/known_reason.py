@@ -38,7 +38,19 @@ MUCH_WORK = 5.0
 UNCOMPARED = ("Not comparable: ", "Latency is not comparable: ")
 """The words before a reason: of two runs that were made in the same way, and of two with a change between them. The
 change may show in a count all the same."""
-OF_THE_KERNEL = ("kworker", "ksoftirqd", "migration")
+OF_THE_KERNEL = (
+    "kworker",
+    "ksoftirqd",
+    "ktimers",
+    "migration",
+    "cpuhp",
+    "irq_work",
+    "backlog_napi",
+    "rcu_",
+    "rcuc",
+    "kswapd",
+    "kcompactd",
+)
 """The beginnings of the names of kernel tasks, which do the work of others. They may do that of a noise, and a change
 may give them more of it."""
 

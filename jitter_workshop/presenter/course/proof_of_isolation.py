@@ -44,6 +44,8 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     if not rates:
         return ""
     times, took = round(sum(rates) * seen.run.rated_s), nice_ns(round(seen.run.rated_s * 1e9))
+    if not times and None in counted:
+        return ""
     if not times:
         return f"No other task ran on this CPU in these {took}: the thread was never preempted."
     report = seen.report
@@ -62,6 +64,8 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     shown = sum(one.count for one in ran)
     whole = not (report.lost_events or report.unbalanced) and shown >= times
     part = "" if whole else f"The trace shows {shown:,} of {many(times, 'preemption')}: "
+    if not whole and shown >= times:
+        part = "The trace lost events. It shows "
     if movable:
         return _only_workers(movable, cpu, part, (chapter, course))
     lead = f"{part}no other task on {cpu}" if part else f"No other task ran on {cpu} in these {took}"

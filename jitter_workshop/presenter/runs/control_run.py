@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.judging import noises_differ
 from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.text import many
 from jitter_workshop.stats.effect import MOST_BY_LUCK
-from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun
+from jitter_workshop.stats.figures import FIGURES, P99_FROM_DUE_TIME, KnownRun, transit_of
 from jitter_workshop.stats.scale import nice_number
 
 _FAR_ABOVE = 100.0
@@ -63,7 +63,8 @@ def _far_above(seen: KnownRun) -> float | None:
         return None
     if seen.timeless or seen.recorded is not None:
         return None
-    value, median = FIGURES[P99_FROM_DUE_TIME].of(seen) or FIGURES["99"].of(seen), FIGURES["50"].of(seen)
+    # The median of transit: in a run that was stopped for long, most messages are late from their due time.
+    value, median = FIGURES[P99_FROM_DUE_TIME].of(seen) or FIGURES["99"].of(seen), transit_of(seen, "50")
     if value is None or not median or value < _FAR_ABOVE * median:
         return None
     return value / median

@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.known_reason import (
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Uncompared
 from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.model.noise import HIDDEN_THREADS
-from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
+from jitter_workshop.model.run import HUNTED, INTENDED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean
 from jitter_workshop.presenter.runs.control_run import control_told
@@ -39,7 +39,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun
-from jitter_workshop.stats.omission import sent_share
+from jitter_workshop.stats.omission import on_one_clock, sent_share
 from jitter_workshop.stats.scale import difference_told, nice_ns
 
 TWO_RUNS = "two runs"
@@ -73,6 +73,7 @@ _NOT_THE_NOISE = "This task is not the noise."
 _AFRESH = "So measure again before you name the noise."
 _NOT_OF_THE_NOISE = "So the runs do not show what the hidden noise did"
 _AGAIN = ". Go back and measure again."
+_BY_TRANSIT = "Both runs are told by transit: one of them has no latency from when a message was due."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
 _APART = 1.2
 """The least factor by which two runs must differ before their difference is explained. It holds for the number of
@@ -181,10 +182,17 @@ def _of_change(
         *(_notes(judged, runs) if reason is None else []),
         _of_count(found, runs),
         short_stalls_told(runs),
+        _by_transit(runs),
         left_out if judged.latency or reason is not None else "",
         others if short or other else "" if others else smaller,
     ]
     return Result(told, _wrapped(caveats, width), len(told), _wrapped(notes, width))
+
+
+def _by_transit(runs: Sequence[KnownRun]) -> str:
+    """Return a sentence if two runs of the ring are told by transit, because one of them has nothing else; else ""."""
+    known = {INTENDED in seen.run.histograms for seen in runs if seen.run.workload == "ring"}
+    return _BY_TRANSIT if len(known) > 1 else ""
 
 
 def _counts_told(found: Effects) -> tuple[str, ...]:
@@ -282,7 +290,8 @@ def _unchanged(
     below = [Text(smaller, "text")] if smaller else []
     if relation == "alike" and reason is None:
         explained = (*notes_unchanged(found, runs), _of_the_longest(found, runs), _why_apart(found, runs))
-        below = [*(Text(one, "text") for one in (*explained, _LEFT_OUT[found.left_out]) if one), *below]
+        explained = (*explained, _by_transit(runs), _LEFT_OUT[found.left_out])
+        below = [*(Text(one, "text") for one in explained if one), *below]
     if asks:
         # Only one line is loud: the one that says what to do.
         return [line, *(Text(one.plain, "text") for one in few), *quiet], 1, known, below
@@ -307,7 +316,10 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
     runs, and for runs of ``spin``, which the number of stalls judges. Also return "" if a run sent few of its planned
     messages, or if its longest value is shorter than its stalls.
     """
-    before, after = runs
+    both = on_one_clock(*runs)
+    if both is None:
+        return ""
+    runs = before, after = both
     if any(one.recorded is not None or one.timeless or sent_share(one) is not None for one in runs):
         return ""
     usual = tail_of(before.run.workload)

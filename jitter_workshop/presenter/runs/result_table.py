@@ -138,7 +138,7 @@ def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = Fa
 
 
 def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
-    """Return the difference of a figure in a few words, with its doubt: ``1.57× shorter (2× needed)``."""
+    """Return the difference of a figure in a few words, with its doubt: ``36 % shorter (2× needed)``."""
     if effect.factor < ALIKE:
         return SAME
     if events := events_told(effect):

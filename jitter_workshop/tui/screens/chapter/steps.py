@@ -961,7 +961,10 @@ class Measure(Step):
 
     @property
     def gives_back(self) -> tuple[str, ...]:
-        return self.kept.to_give_back if self._waits and self.kept is not None else ()
+        # After this chapter's own change, the key restores that one.
+        if not self._waits or self.kept is None or self.walk.host.applied:
+            return ()
+        return self.kept.to_give_back
 
     def said(self) -> list[str]:
         kept = kept_told(self.kept, "u" if self.gives_back else "")
@@ -1545,7 +1548,11 @@ class Compare(Step):
 
     @property
     def names_told(self) -> set[str]:
-        return result_table.names_told(self._judgement, self._both) if self._both is not None else set()
+        both = self._both
+        # One run in both places has no table.
+        if both is None or both[0].run.id == both[1].run.id:
+            return set()
+        return result_table.names_told(self._judgement, both)
 
     @property
     def _named(self) -> set[str]:
