@@ -14,11 +14,12 @@ from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import HUNTED, INTENDED, Run
+from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import HuntOutcome
 from jitter_workshop.model.walk import PathEntry, RunCurve
 from jitter_workshop.stats.comparison import MAX, compare
 from jitter_workshop.stats.effect import effect_on, judge_of
+from jitter_workshop.stats.omission import clocks_differ
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -162,9 +163,8 @@ def comparable_curves(steps: Sequence[Bought], under: int) -> tuple[int, ...]:
 
 
 def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[Bought, ...]:
-    rings = [run for _, run in chosen if run.workload == "ring"]
     # The runs of the ring are divided by one another, so all of them are told by one clock.
-    transit = any(INTENDED not in run.histograms for run in rings)
+    transit = clocks_differ(run for _, run in chosen)
     found: list[Bought] = []
     for chapter, run in chosen:
         if (shown := context.runs.curve(run, transit=transit)) is not None:

@@ -19,11 +19,12 @@ from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, label_with_quantity, told_apart_by_clock, with_role
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
-from jitter_workshop.model.run import INTENDED, Run
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.figures import TRANSIT, KnownRun, by_due_time, counts_alone, figure_with_id, shows_on
+from jitter_workshop.stats.omission import clocks_differ
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
@@ -132,9 +133,7 @@ class ChapterRuns:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks
         for come after them. Each curve has its role, whatever its place."""
         first = runs.get("measure") if self.by_several_clocks else None
-        # Curves that are compared have one clock (``stats.omission.on_one_clock``).
-        mixed = len({INTENDED in run.histograms for run in runs.values() if run.workload == "ring"}) > 1
-        transit_alone = first is not None or mixed
+        transit_alone = first is not None or clocks_differ(runs.values())
         read = {slot: self._context.runs.curve(run, transit=transit_alone) for slot, run in runs.items()}
         found = {slot: shown for slot, shown in read.items() if shown is not None}
         own = {slot: with_role(shown, ROLES_OF_SLOTS.get(slot)) for slot, shown in found.items()}

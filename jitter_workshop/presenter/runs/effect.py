@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.known_reason import (
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, Effect, Effects, KnownReason, Uncompared
 from jitter_workshop.model.judgement import PairJudgement
 from jitter_workshop.model.noise import HIDDEN_THREADS
-from jitter_workshop.model.run import HUNTED, INTENDED, MEANWHILE, UNSTEADY
+from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean
 from jitter_workshop.presenter.runs.control_run import control_told
@@ -39,7 +39,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun
-from jitter_workshop.stats.omission import on_one_clock, sent_share
+from jitter_workshop.stats.omission import clocks_differ, on_one_clock, sent_share
 from jitter_workshop.stats.scale import difference_told, nice_ns
 
 TWO_RUNS = "two runs"
@@ -191,8 +191,7 @@ def _of_change(
 
 def _by_transit(runs: Sequence[KnownRun]) -> str:
     """Return a sentence if two runs of the ring are told by transit, because one of them has nothing else; else ""."""
-    known = {INTENDED in seen.run.histograms for seen in runs if seen.run.workload == "ring"}
-    return _BY_TRANSIT if len(known) > 1 else ""
+    return _BY_TRANSIT if clocks_differ(seen.run for seen in runs) else ""
 
 
 def _counts_told(found: Effects) -> tuple[str, ...]:

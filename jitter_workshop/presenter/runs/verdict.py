@@ -59,10 +59,8 @@ def work_told(judged: PairJudgement, *, values: bool = False) -> str:
         return _NOT_KNOWN
     if (one := judged.of_chapter) is None:
         return ""
-    differs = events_told(one) or none_told(one) or difference_told(one.factor, one.how)
-    moved = SAME if one.factor < ALIKE else differs
     both = f", {' → '.join(one.values)}" if values and one.events is None else ""
-    return f"{capital(one.name)}: {moved}{both}, {AS_SAID if judged.work == 'done' else _NOT_AS_SAID}."
+    return f"{capital(one.name)}: {_moved(one)}{both}, {AS_SAID if judged.work == 'done' else _NOT_AS_SAID}."
 
 
 def _latency_told(judged: PairJudgement, *, values: bool) -> str:
@@ -94,6 +92,13 @@ def _size(effect: Effect, *, values: bool = False) -> str:
     return f"{factor} {effect.name}{both}" if effect.sort == "stalls" else f"{effect.name} {verb} {factor}{both}"
 
 
+def _moved(effect: Effect) -> str:
+    """Return how a figure moved: ``17× shorter``, ``7 → 1 events``, ``none in the second run``, ``about the same``."""
+    if effect.factor < ALIKE:
+        return SAME
+    return events_told(effect) or none_told(effect) or difference_told(effect.factor, effect.how)
+
+
 def _why_perhaps(judged: PairJudgement) -> str:
     """Return in words the one reason for which an effect may not come from the change; "" for none."""
     match judged.doubt:
@@ -110,8 +115,7 @@ def _why_perhaps(judged: PairJudgement) -> str:
         case "other work":
             return f"more other work in the {RUN_NAMES[1]} run"
         case "other figure" if (judge := judged.found.tail) is not None:
-            moved = SAME if judge.factor < ALIKE else none_told(judge) or difference_told(judge.factor, judge.how)
-            return f"judged by {judge.name}: {moved}"
+            return f"judged by {judge.name}: {_moved(judge)}"
     return ""
 
 
