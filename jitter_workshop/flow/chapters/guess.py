@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.curves import with_role
 from jitter_workshop.flow.measuring.known_reason import reason_of
 from jitter_workshop.flow.measuring.request import MeasureRequest, interval_ns, pacing
 from jitter_workshop.model.course import Chapter, GuessTask
-from jitter_workshop.model.run import HUNTED, INTENDED, Run
+from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import GuessOutcome, RunCurve
@@ -237,11 +237,8 @@ class ChapterGuess:
 
 def _measures_same(run: Run, asked: MeasureRequest) -> bool:
     """Return True if a complete run measured the quantity of a requested run: by the same workload and pacing, and with
-    the same use of memory, lock and duty. A run with a hidden noise counts as another one, and so does a run of the
-    ring that knows only its transit."""
+    the same use of memory, lock and duty. A run with a hidden noise counts as another one."""
     if not run.complete or HUNTED in run.notes or run.workload != asked.workload:
-        return False
-    if run.workload == "ring" and INTENDED not in run.histograms:
         return False
     paced = not KINDS[asked.workload].paced or (run.pacing, run.interval_ns) == (pacing(asked), interval_ns(asked))
     use = (run.memory or "none", run.lock or "none", run.duty)
