@@ -105,7 +105,8 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     for number, (curve, place) in enumerate(zip(shown, numbers_of_curves(shown), strict=True), crowd):
         glyphs, colours = (_REFERENCE_GLYPHS, theme.references) if curve.elsewhere else (_GLYPHS, theme.curves)
         glyph, colour = glyphs[place % len(glyphs)], colours[place % len(colours)]
-        faint_line = curve.elsewhere and curve.role is None
+        # Without colours, only the brightness tells the lines of a pair apart.
+        faint_line = (curve.elsewhere and curve.role is None) or (not colour and curve.role == "before")
         if curve.elsewhere and curve.role is not None:
             colour = theme.curves[ROLES.index(curve.role) % len(theme.curves)]
         bright = highlight == number

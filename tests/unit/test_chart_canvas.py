@@ -164,6 +164,15 @@ def test_curves_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_without_colours_the_line_of_the_run_before_the_change_is_faint(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles: list[CurveRole] = ["before", "after"]
+    pair = [dataclasses.replace(one, role=role) for one, role in zip((LOW, HIGH), roles, strict=True)]
+    assert not any(one.line.dim for one in looks(pair, PALETTES["dark"], None))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [bool(one.line.dim) for one in looks(pair, canvas_style.theme_named("dark"), None)] == [True, False]
+    assert not any(one.point.dim for one in looks(pair, canvas_style.theme_named("dark"), None))
+
+
 def styles_of_dots(text: Text) -> list[Style]:
     spans = [span for span in text.spans if braille(text.plain[span.start : span.end])]
     return [Style.parse(str(span.style)) for span in spans for _ in range(span.start, span.end)]
