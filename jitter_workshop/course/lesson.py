@@ -251,6 +251,7 @@ def _company(table: TomlTable) -> Company | None:
         return None
     kind = inner.choice("noise", NOISE_KINDS)
     shown = inner.text("shown", limit=_SHOWN)
+    control = inner.text("control", limit=ID, required=False)
     fixed = inner.table("if_fixed")
     if_fixed = None
     if fixed is not None:
@@ -258,14 +259,16 @@ def _company(table: TomlTable) -> Company | None:
         fixed.finish()
         if other and other == kind:
             fixed.wrong("noise", f"the noise {kind} is the chapter's first load already: name another noise")
-        if_fixed = Company(other, told) if other else None
+        if_fixed = Company(other, told, control=control) if other else None
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
         inner.wrong(
             "noise", f'the noise {kind} never runs: each [[measurement]] names a different noise, or "{WITHOUT}"'
         )
-    return Company(kind, shown, if_fixed) if kind else None
+    if control and not any(one.get("slot") == "again" for one in table.data.get("measurement", [])):
+        inner.wrong("control", "a control run follows the run of the step 'again', which this chapter does not measure")
+    return Company(kind, shown, if_fixed, control=control) if kind else None
 
 
 def _shared(measurements: tuple[Measurement, ...]) -> Company | None:

@@ -114,6 +114,9 @@ def _fixed_s(chapter: Chapter, step: StepName) -> float:
         taken += OBSERVED_S
     if chapter.reboot and step == "apply":
         taken += BOOT_S
+    first = chapter.measurement("measure")
+    if step == "again" and first is not None and chapter.company is not None and chapter.company.control:
+        taken += run_s(first)
     if chapter.hunt and step == "again":
         # A cure is measured once more, in the same way.
         taken += HUNT_S + taken

@@ -35,6 +35,9 @@ SLOTS: tuple[StepName, ...] = ("measure", "again")
 """The steps that measure. One run is kept for each of these steps."""
 TREATED = "treated"
 """The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""
+CONTROL = "control"
+"""The slot of a chapter's control run (``Company.control``). It has no step of its own, and is kept with the runs
+without the noise."""
 
 FORMAT_VERSION = 1
 
@@ -315,6 +318,8 @@ class Company:
     - ``shown``: a description of the load for the learner. It is "" in a lesson that names the noise in each
       measurement.
     - ``if_fixed``: the load on a host whose kernel does not move the interrupts of ``noise``; None for no other load.
+    - ``control``: the label of the control run; "" for none. It is the chapter's first run once more, without the
+      load, right after the second run.
     - ``interrupts``: the names of the interrupts of the device from which the load reads on this host, as traces have
       them; () if the load reads from no device, or if they are not known.
     - ``movable``: the number of the first of these interrupts; None if this interrupt cannot be moved.
@@ -323,6 +328,7 @@ class Company:
     noise: str
     shown: str = ""
     if_fixed: Company | None = None
+    control: str = ""
     interrupts: tuple[str, ...] = ()
     movable: int | None = None
 

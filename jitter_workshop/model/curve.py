@@ -11,7 +11,8 @@ from jitter_workshop.model.record import dataclass
 CurveRole = Literal["before", "after", "cure", "due", "corrected", "earlier"]
 """The part of a curve in its chapter. It decides the curve's mark and colour in each chart.
 
-- ``before``, ``after``, ``cure``: the chapter's first run, its second run, and a hunt's run with a cure.
+- ``before``, ``after``, ``cure``: the chapter's first run, its second run, and its third run, with a hunt's cure
+  or without the noise.
 - ``due``, ``corrected``: further curves of the first run, from the due time and after HdrHistogram's correction.
 - ``earlier``: the learner's last run, from before this chapter.
 """

@@ -187,13 +187,13 @@ NOISES = (
     Noise(
         "bandwidth",
         "A hog of memory bandwidth",
-        "A thread on another CPU runs through 64 MiB of memory for 5 ms in every 20 ms.",
+        "A thread on another CPU runs through 64 MiB of memory for about 15 ms in every 20 ms.",
         "No event of the kernel shows this noise. Only work that misses the caches becomes slower.",
         "Keep such work off the hot CPU's memory controller, or limit its bandwidth (resctrl, if the CPU has it).",
         (What((("no_event", ""),)),),
         cpus=2,
         apart=True,
-        busy_ns=5_000_000,
+        busy_ns=15_000_000,
         period_ns=20_000_000,
     ),
     Noise(

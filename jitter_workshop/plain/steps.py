@@ -9,7 +9,7 @@ from typing import Literal
 from jitter_workshop.course.masks import judge_mask
 from jitter_workshop.errors import WaitStopped
 from jitter_workshop.flow.chapters.kept_settings import kept_settings
-from jitter_workshop.model.course import SLOTS, GuessTask, StepName
+from jitter_workshop.model.course import CONTROL, SLOTS, GuessTask, StepName
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
 from jitter_workshop.plain import answering, diagnosing, proving, settings, views
@@ -30,7 +30,13 @@ from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER, enter_on_plan
 from jitter_workshop.presenter.host.status import fact_lines
 from jitter_workshop.presenter.runs import curves, effect, effect_table, one_run
 from jitter_workshop.presenter.runs.causes import READING, causes_offer
-from jitter_workshop.presenter.runs.run import ON_BATTERY, STOPPED_WAITING, stopped, write_to_be_shown
+from jitter_workshop.presenter.runs.run import (
+    ON_BATTERY,
+    STOPPED_WAITING,
+    control_run_sentence,
+    stopped,
+    write_to_be_shown,
+)
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.stats.curve import curve_value_at
 from jitter_workshop.stats.effect import chapter_counts, count_effects
@@ -239,6 +245,8 @@ class PlainMeasuredStep(PlainStep):
             talk.tell(views.to_be_measured(request, self.workshop.context.runs.every(), walk.noise.company(request)))
             if told := kept_told(standing, "restore" if step == SLOTS[0] and not walk.host.applied else ""):
                 talk.tell(told)
+            if (control := walk.measuring.control_request(step)) is not None:
+                talk.tell(f"Then {control_run_sentence(control)}.")
             if warning := walk.measuring.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")
@@ -306,7 +314,23 @@ class PlainMeasuredStep(PlainStep):
         if not run.complete:
             talk.tell(stopped(run))
             return
+        self._measure_control()
         self._after_run()
+
+    def _measure_control(self) -> None:
+        """Make the control run after the step's run, if the chapter has one."""
+        request = self.walk.measuring.control_request(self.name)
+        if request is None:
+            return
+        self.talk.tell(f"Now {control_run_sentence(request)}.")
+        try:
+            run = run_plainly(self.workshop, request, self.talk, asked=self._asked)
+        except WaitStopped:
+            self.talk.tell(STOPPED_WAITING)
+            return
+        self.walk.record(CONTROL, run)
+        if not run.complete:
+            self.talk.tell(stopped(run))
 
     def _after_run(self) -> None:
         walk, talk = self.walk, self.talk

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.measuring.unchanged import UNCHANGED
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.model.session import ChapterProgress, Guess
 from jitter_workshop.presenter.course.path import progress_signs
 from jitter_workshop.tui.app import WorkshopApp
@@ -23,20 +25,20 @@ def whole() -> FakeWorkshop:
 
 
 @pytest.mark.parametrize(
-    ("chapter", "memory", "noise"),
+    ("chapter", "memory", "noises"),
     [
-        ("memory", ["huge", "ready"], None),
-        ("own-part", ["fresh", "ready"], None),
-        ("system-calls", ["file", "ready"], None),
-        ("caches", ["far", "near"], "bandwidth"),
+        ("memory", ["huge", "ready"], [None, None]),
+        ("own-part", ["fresh", "ready"], [None, None]),
+        ("system-calls", ["file", "ready"], [None, None]),
+        ("caches", ["far", "near", "far"], ["bandwidth", "bandwidth", None]),
     ],
 )
-def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noise: str | None) -> None:
+def test_the_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noises: list[str | None]) -> None:
     workshop = whole()
     said = talk(workshop, "||3|||||||", chapter)
     runs = workshop.context.runs.every()
     assert [run.memory for run in runs] == memory
-    assert {run.noise for run in runs} == {noise}
+    assert [run.noise for run in runs] == noises
     # Two uses of memory are a change, and they can be compared.
     assert UNCHANGED not in said
     assert "Not comparable" not in said
@@ -75,6 +77,36 @@ def test_both_runs_take_the_lock_that_the_lesson_says() -> None:
     assert [(run.lock, run.sched) for run in runs] == [("plain", "fifo:20"), ("inherit", "fifo:20")]
     assert UNCHANGED not in said
     assert "Not comparable" not in said
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_enter_makes_the_second_run_and_the_control_run_that_were_told(size: tuple[int, int]) -> None:
+    workshop = whole()
+    walk = workshop.walk("caches")
+    for step in ("predict", "measure"):
+        walk.go(step)
+    walk.record("measure", workshop.measure(walk.measuring.request("measure"), SilentObserver(), CancelToken()))
+    walk.go("again")
+    app, told = WorkshopApp(workshop, "caches"), ""
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        for _ in range(3):
+            if workshop.measured > 1:
+                break
+            told = text_of(app)
+            await pilot.press("enter")
+            await settled(pilot)
+        await settled(pilot)  # The control run began when the second run ended.
+        assert "the first run once more" in " ".join(told.split())
+        assert workshop.measured == 3
+        control = walk.runs.control
+        assert control is not None
+        assert (control.memory, control.noise) == ("far", None)
+        assert walk.current == "again"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert walk.current == "compare"
+        assert control.label in text_of(app)
 
 
 @pytest.mark.parametrize("size", SIZES)

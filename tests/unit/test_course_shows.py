@@ -69,6 +69,13 @@ def test_company_names_a_second_load_for_hosts_whose_kernel_keeps_the_interrupts
     assert noises(course) == (["disk", "disk"], Company("disk", "reads", Company("hwrng", "keys")), True)
 
 
+def test_company_names_a_control_run_that_follows_the_second_run(tmp_path: Path) -> None:
+    course = written(tmp_path, COMPANY, f'{COMPANY}control = "alone"\n')
+    (chapter,) = load_course(course).chapters
+    assert chapter.company is not None
+    assert chapter.company.control == "alone"
+
+
 def test_a_lesson_that_names_the_noise_in_each_measurement_still_loads(tmp_path: Path) -> None:
     """Lessons were written so before there was a table [company]."""
     course = written(tmp_path, COMPANY, "")

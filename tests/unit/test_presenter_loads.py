@@ -8,8 +8,10 @@ import pytest
 
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.model.course import CONTROL
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.course.loads import one_load, told_of_loads
+from jitter_workshop.model.session import ALONE
+from jitter_workshop.presenter.course.loads import cost_of_neighbour, one_load, told_of_loads
 from tests import madeup
 from tests.fakes import open_workshop
 
@@ -61,9 +63,41 @@ def test_only_a_pair_of_far_and_near_memory_is_told_and_then_the_cost_of_the_nei
     recorded(walk, ("far", "near"), 400, 2)
     told, cost = told_of_loads(walk)
     assert "(400 - 20) / 4" in told
-    assert cost == (
-        "Far memory: p50 is 560 ns with the neighbour, 400 ns without it; p99 is 1.12 µs with the neighbour, "
-        "800 ns without it."
-    )
+    assert cost == "The neighbour: a far load takes 40 ns more beside it (p50 400 → 560 ns, 40%)."
     walk.noise.switch()
     assert told_of_loads(walk)[1] == cost
+
+
+@pytest.mark.parametrize(("beside_ns", "told"), [(541, False), (575, False), (585, True), (490, False)])
+def test_a_small_difference_is_no_cost(beside_ns: int, told: bool) -> None:
+    said = cost_of_neighbour(run("far", beside_ns), run("far", 541))
+    assert f"p50 541 → {beside_ns} ns" in said
+    assert ("takes" in said, "cannot be told" in said) == (told, not told)
+
+
+def test_the_control_run_tells_the_cost_and_is_the_third_curve() -> None:
+    walk = open_workshop(course=builtin_course()).walk("caches")
+    recorded(walk, ("far", "near"), 560, 1)
+    assert walk.runs.control is None
+    walk.record(CONTROL, run("far", 400, "cccc"))
+    assert len(told_of_loads(walk)) == 2
+    assert [one.curve.role for one in walk.runs.curves()] == ["cure", "before", "after"]
+    assert walk.noise.offer().endswith("Measure without it?")
+    walk.noise.switch()
+    first = walk.runs.run_in("measure")
+    assert first is not None
+    assert (first.percentile("50"), walk.progress.noise, walk.runs.control) == (400, ALONE, None)
+    walk.noise.switch()
+    assert [one.curve.role for one in walk.runs.curves()] == ["cure", "before", "after"]
+
+
+def test_a_control_run_follows_only_the_second_run_beside_the_noise() -> None:
+    workshop = open_workshop(course=builtin_course())
+    asked = workshop.walk("caches").measuring.control_request
+    request = asked("again")
+    assert request is not None
+    assert (request.memory, request.noise, request.label) == ("far", None, "far, without neighbour")
+    assert (asked("measure"), asked(CONTROL), asked(None)) == (None, None, None)
+    assert workshop.walk("memory").measuring.control_request("again") is None
+    workshop.walk("caches").noise.switch()
+    assert asked("again") is None

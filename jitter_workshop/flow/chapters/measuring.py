@@ -123,6 +123,14 @@ class ChapterMeasuring:
         """Remember that the learner was shown the write with which a request's run begins."""
         self._context.shown_write = request.arrival
 
+    def control_request(self, slot: str | None) -> MeasureRequest | None:
+        """Return the request for the control run (``Company.control``), which follows the run of ``slot``. Return None
+        if no such run follows. Raise the errors of :meth:`request`."""
+        company = self._chapter.company
+        if slot != SLOTS[1] or company is None or not company.control or self._runs.progress.noise is not None:
+            return None
+        return dataclasses.replace(self.request(SLOTS[0]), label=company.control, noise=None, arrival=None)
+
     def traced_request(self) -> MeasureRequest | None:
         """Return the request that repeats the chapter's last measurement with a trace. Return None if nothing was
         measured yet. Raise the errors of :meth:`request`."""

@@ -52,7 +52,8 @@ class ChapterNoise:
         (p99.99 < 10 µs).
         """
         if (company := self._chapter.company) is not None and self._chapter.accompanied:
-            kept = bool(self._runs.progress.other_runs)
+            others = self._runs.progress.other_runs
+            kept = bool(others) and (len(others) > 1 or self._runs.control is None)
             if self._runs.progress.noise == ALONE:
                 asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
                 return f"The chapter's noise ({company.noise}) is off. {asked}"

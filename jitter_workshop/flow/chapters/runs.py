@@ -18,7 +18,7 @@ from jitter_workshop.flow.chapters.path import current_step
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, label_with_quantity, told_apart_by_clock, with_role
-from jitter_workshop.model.course import SLOTS, TREATED, Chapter, Shows, StepName
+from jitter_workshop.model.course import CONTROL, SLOTS, TREATED, Chapter, Shows, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Explanation, RunCurve
@@ -116,6 +116,19 @@ class ChapterRuns:
         return first, second
 
     @property
+    def control(self) -> Run | None:
+        """Return the control run (``Company.control``); None in a chapter without one, and while the chapter shows its
+        runs without the noise."""
+        company, progress = self._chapter.company, self.progress
+        if company is None or not company.control or progress.noise is not None:
+            return None
+        return self.other_run(SLOTS[0])
+
+    def other_run(self, slot: str) -> Run | None:
+        """Return the run of a slot that was made with the other choice of noise; None if there is none."""
+        return self._context.runs.run(self.progress.other_runs.get(slot, ""))
+
+    @property
     def repeats(self) -> bool:
         """Return True if the second run repeats the first one without a change. The two runs then differ only by
         chance.
@@ -127,7 +140,10 @@ class ChapterRuns:
         """Return the curves of this chapter's runs, newest last. Further curves that the lesson asks for come after
         them."""
         runs = {slot: run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None}
-        return self.curves_of(dict(sorted(runs.items(), key=lambda one: one[1].started_at)))
+        own = dict(sorted(runs.items(), key=lambda one: one[1].started_at))
+        control = self.control
+        # The chapter's own runs are the newest, whenever the control run was made.
+        return self.curves_of(own if control is None or not own else {CONTROL: control, **own})
 
     def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks

@@ -25,7 +25,7 @@ from jitter_workshop.flow.chapters.path import blocked, current_step, furthest_s
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import STEPS, Chapter, StepName
+from jitter_workshop.model.course import CONTROL, SLOTS, STEPS, Chapter, StepName
 from jitter_workshop.model.picture import TOPOLOGY
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress
@@ -240,6 +240,10 @@ class ChapterWalk:
         if not run.complete:
             return
         progress = self.progress
+        if slot == CONTROL:
+            # The first of the runs without the noise, to which the learner can switch.
+            self._save(dataclasses.replace(progress, other_runs={**progress.other_runs, SLOTS[0]: run.id}))
+            return
         runs = {**progress.runs, slot: run.id}
         progress = dataclasses.replace(progress, runs=runs)
         earned = self.runs.marks(progress)

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.model.course import TREATED
+from jitter_workshop.model.course import CONTROL, TREATED
 from jitter_workshop.model.curve import CurveRole, ImportedRun
 from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.walk import RunCurve
@@ -26,7 +26,7 @@ from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, cut_curve, imported_curve, percentile_curve
 from jitter_workshop.stats.figures import FROM_DUE_TIME, TRANSIT
 
-ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure"}
+ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure", CONTROL: "cure"}
 """Slot → the role of its run's curve."""
 
 ORIGIN = "published 2015"

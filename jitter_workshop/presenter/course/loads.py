@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_number
 
 LOADS = 4
 """The number of loads in each value (``model.spec.MemoryUse``)."""
 _UNSURE = 0.05
 """The least share of the shorter median that half a step of the clock must be, so that the step is told."""
+LEAST_COST = 0.08
+"""The least share by which far loads must be longer beside the neighbour, so that a cost is told: three equal runs on a
+guest differed by up to 6 %."""
 _MEMORIES = ("far", "near")
 
 
@@ -20,7 +23,7 @@ def told_of_loads(walk: ChapterWalk) -> list[str]:
     both = walk.runs.pair(walk.progress.runs)
     if walk.host.rehearsed or walk.runs.emulated or both is None or tuple(run.memory for run in both) != _MEMORIES:
         return []
-    return [*filter(None, (one_load(*both), _cost_of_neighbour(walk, both[0])))]
+    return [*filter(None, (one_load(*both), _told_cost(walk, both[0])))]
 
 
 def one_load(far: Run, near: Run) -> str:
@@ -43,16 +46,23 @@ def one_load(far: Run, near: Run) -> str:
     )
 
 
-def _cost_of_neighbour(walk: ChapterWalk, far: Run) -> str:
-    """Return p50 and p99 of the run with far memory beside the neighbour and without it; "" if one run is missing."""
-    others = walk.runs.pair(walk.progress.other_runs)
-    if others is None:
+def _told_cost(walk: ChapterWalk, far: Run) -> str:
+    """Return what the neighbour costs; "" if the run with far memory was not made both with it and without it."""
+    other = walk.runs.other_run("measure")
+    if other is None or other.memory != far.memory:
         return ""
-    beside, alone = (far, others[0]) if walk.noise.on else (others[0], far)
-    parts = []
-    for name in ("50", "99"):
-        with_ns, without_ns = beside.percentile(name), alone.percentile(name)
-        if with_ns is None or without_ns is None:
-            return ""
-        parts.append(f"p{name} is {nice_ns(with_ns)} with the neighbour, {nice_ns(without_ns)} without it")
-    return f"Far memory: {'; '.join(parts)}."
+    return cost_of_neighbour(*((far, other) if walk.noise.on else (other, far)))
+
+
+def cost_of_neighbour(beside: Run, alone: Run) -> str:
+    """Return how much longer one far load takes beside the neighbour than without it, by the medians of two runs.
+    Return that it cannot be told if it is not at least ``LEAST_COST`` longer, and "" if a median is not known."""
+    with_ns, without_ns = beside.percentile("50"), alone.percentile("50")
+    if with_ns is None or not without_ns:
+        return ""
+    medians = f"p50 {without_ns:,} → {with_ns:,} ns"
+    share = (with_ns - without_ns) / without_ns
+    if share < LEAST_COST:
+        return f"The neighbour's cost cannot be told from the noise of these runs ({medians})."
+    each = nice_number((with_ns - without_ns) / LOADS)
+    return f"The neighbour: a far load takes {each} ns more beside it ({medians}, {share:.0%})."

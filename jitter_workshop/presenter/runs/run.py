@@ -159,6 +159,7 @@ def about_to_measure(
     repeats: bool = False,
     settings: str = "",
     why_outside: str = "",
+    control: MeasureRequest | None = None,
 ) -> Lines:
     """Return lines on a run before it starts: its length, CPUs, noise and percentiles. ``reach``: the percentiles that
     the run will have (``flow.measuring.run_length``). ``company``: the lesson's words for the noise. ``hides``: True
@@ -169,7 +170,7 @@ def about_to_measure(
     ``repeats``: True if the page of the chapter's first run told already how such runs are traced and judged.
     ``settings``: the settings of earlier chapters that are still applied; "" for none.
     ``why_outside``: the reason why the run will not use the CPUs that this tool has isolated; "" if it will, and if
-    there are none.
+    there are none. ``control``: the run that follows this one without another key; None for none.
     """
     cpus = placed or (
         ("producer", request.producer_cpu),
@@ -196,11 +197,17 @@ def about_to_measure(
         ("trace", (_AS_FIRST if repeats else TRACED_MEANWHILE) if request.evidence else ""),
         ("gives", reach),
         ("judged", _AS_FIRST if repeats else f"by {judged}"),
+        ("then", "" if control is None else control_run_sentence(control)),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:
         lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
     return lines
+
+
+def control_run_sentence(control: MeasureRequest) -> str:
+    """Say which control run follows a run by itself."""
+    return f"{clean(control.label, ID)}: the first run once more, without the noise ({_length(control)})"
 
 
 def _where(placed: Sequence[tuple[str, int]], helpers: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
-from jitter_workshop.model.course import SLOTS, TREATED, StepName
+from jitter_workshop.model.course import CONTROL, SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import SENTENCE, clean, cleaned_sentence
 from jitter_workshop.presenter.classes import class_host
@@ -116,7 +116,9 @@ class BackgroundRuns:
             request=request,
         )
         screen.tell("")
-        screen.run_worker(partial(self._run, running), thread=True, exclusive=True, group="measure")
+        # The worker of the run before a control run may not have ended yet, and has nothing left to do.
+        alone = slot != CONTROL
+        screen.run_worker(partial(self._run, running), thread=True, exclusive=alone, group="measure")
 
     def _run(self, running: Measuring) -> None:
         """Make a run on the worker's thread, and give the screen its result or error."""
@@ -187,8 +189,20 @@ class BackgroundRuns:
         if after is not None and slot is None:
             after(said, run.complete)
         frame.run_over()
+        if run.complete:
+            self._go_on_with_control(slot)
         if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
+
+    def _go_on_with_control(self, slot: str | None) -> None:
+        """Make the control run after the run of ``slot``, if the chapter has one. The page has told both."""
+        try:
+            request = self._page.walk.measuring.control_request(slot)
+        except WorkshopError as error:
+            self._page.frame.show_error(error)
+            return
+        if request is not None:
+            self.make(CONTROL, request)
 
     def _failed(self, error: WorkshopError) -> None:
         """Tell why the run failed. If the learner stopped the run, or if the learner's turn ended, a sentence above

@@ -902,6 +902,7 @@ class Measure(Step):
             self._repeats(request),
             kept_in_short(kept_settings(self.page.workshop, self.walk, request)),
             planned.why_outside if planned is not None else "",
+            self.walk.measuring.control_request(self.name),
         )
 
     def _repeats(self, request: MeasureRequest) -> bool:
