@@ -61,8 +61,8 @@ _WITHIN = 0.49
 next row."""
 _ALIKE = 0.5
 """Two values that differ by less than this share of a row are to stand in the same row."""
-_TWICE = math.log10(2)
-"""From this difference on (log10), two values are to stand in different rows."""
+APART = math.log10(1.3)
+"""From this difference on (log10), two values are to stand in different rows, and never have one sign."""
 _SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375)
 """The shares of a row by which the y axis may be moved for this, the preferred ones first."""
 
@@ -112,11 +112,11 @@ class PlotFrame:
 
 def shifted(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequence[float]) -> PlotFrame:
     """Return the frame with its y axis moved by a part of a row, so that values that are nearly alike share a row, and
-    values that differ by a factor of 2 do not.
+    values that differ by a factor of 1.3 do not.
 
     Else two values that differ by a tenth could stand a row apart where rows are whole decades. Each tick stays in its
     row. ``near``: the pairs of values to look at, in logarithms; of these, pairs that differ by less than _ALIKE rows
-    are to share a row; others that differ by _TWICE or more are to stand in two. ``held``: the values that must stay
+    are to share a row; others that differ by APART or more are to stand in two. ``held``: the values that must stay
     inside of the plot.
     """
     ticks = [(frame.row(tick.position), tick.label) for tick in y_ticks(frame)]
@@ -145,13 +145,13 @@ def rows_above(frame: PlotFrame, highest: float) -> int:
 
 def _apart(frame: PlotFrame, near: Sequence[tuple[float, float]]) -> float:
     """Return by how much pairs of values look further apart or nearer than they are; 0.0 if each pair of nearly equal
-    values shares a row, and each pair of values that differ by _TWICE is in two rows."""
+    values shares a row, and each pair of values that differ by APART is in two rows."""
     wrong = 0.0
     for a, b in near:
         distance, apart = abs(frame.down(a) - frame.down(b)), frame.row(a) != frame.row(b)
         if distance < _ALIKE:
             wrong += (_ALIKE - distance) * apart
-        elif abs(a - b) >= _TWICE and not apart:
+        elif abs(a - b) >= APART and not apart:
             wrong += distance
     return wrong
 
@@ -165,6 +165,7 @@ def snapped(
     lowest: float | None = None,
     kept_from: float | None = None,
     headed: bool = False,
+    compared: bool = False,
 ) -> scale.Ranges:
     """Return the ranges, stretched a little, so that ticks fall on centres of cells.
 
@@ -184,6 +185,7 @@ def snapped(
       place of a row below ``kept_from``.
     - ``kept_from``: the value below which the axis need not show anything. If decades have few rows, the axis begins
       higher than the ranges, up to this value, where this gives each decade more rows. None to show all of the ranges.
+    - ``compared``: True to do so however many rows the decades have, because the difference of two curves is read.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -192,10 +194,11 @@ def snapped(
         x_high = ranges.x_high
     best, ends = _fitted(ranges, rows, named, unit, lowest)
     if kept_from is not None:
+        few = math.inf if compared else _FEW_ROWS
         latest = min(kept_from, ranges.y_high - scale.LEAST_DECADES)
         for share in (0.5, 1.0):
             begins = ranges.y_low + share * (latest - ranges.y_low)
-            if best < _FEW_ROWS and begins > ranges.y_low:
+            if best < few and begins > ranges.y_low:
                 higher = dataclasses.replace(ranges, y_low=begins)
                 cells, fitted = _fitted(higher, rows, named, unit, ranges.y_low if lowest is None else lowest)
                 if cells > best and cells % 1 == 0:

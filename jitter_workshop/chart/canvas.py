@@ -81,6 +81,7 @@ _NEAR_COLUMNS = 3
 """Two signs that are less than this number of columns apart are read as signs of one percentile."""
 _BELOW_MEDIAN = 0.05
 """The decades below the smallest p50 that a chart with few rows shows, too."""
+_PAIR = 2
 _DOT_GAP = 4.0
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
@@ -239,7 +240,8 @@ def _frame(
         return PlotFrame(columns, rows, snapped(view.ranges, columns, rows, named, view.y), (view.x, view.y))
     lowest = min((y for path in view.paths for _, y in path), default=None)
     kept = None if named else _kept_from(curves, marks)
-    ranges = snapped(tight(view, marks), columns, rows, named, view.y, lowest, kept, headed and not named)
+    compared = len(signed) == _PAIR + 1
+    ranges = snapped(tight(view, marks), columns, rows, named, view.y, lowest, kept, headed and not named, compared)
     frame = PlotFrame(columns, rows, ranges, (view.x, view.y))
     return shifted(frame, _side_by_side(frame, signed), _held(view, curves, marks))
 

@@ -1,8 +1,9 @@
 """Place the signs of curves and of guesses in a chart.
 
-In a chart of percentiles a sign says where a value is, so it stands in the row of its value and at its percentile. No
-sign is moved to make room: where several signs want the same cell, one combined sign stands for all of them. In other
-charts a sign only names its curve.
+In a chart of percentiles a sign says where a value is, so it stands in the row of its value and at its percentile.
+Where several signs want the same cell, one combined sign stands for all of them if their values are nearly alike. Else
+the signs stand side by side in this row, at most a column beside their percentile. In other charts a sign only names
+its curve.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jitter_workshop.chart.axes import PlotFrame
+from jitter_workshop.chart.axes import APART, PlotFrame
 from jitter_workshop.stats.view import Point, height_at
 
 Place = tuple[int, int]
 """A cell as (column, row)."""
+_BESIDE = (0, 1, -1)
+"""The columns, counted from that of their percentile, in which signs of one row stand side by side."""
+_ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +47,47 @@ def placed(
     stands there, on its curve.
     """
     guessed = [_cell(frame, point) for point in guesses]
-    wanted: dict[Place, list[int]] = {}
+    wanted: dict[Place, dict[int, float]] = {}
     for number, points in values.items():
-        cells = (cell for point in points if (cell := _cell(frame, point)) is not None)
-        for cell in dict.fromkeys(on_curve(drawn.get(number, ()), *cell) for cell in cells):
-            wanted.setdefault(cell, []).append(number)
+        for point in points:
+            if (cell := _cell(frame, point)) is not None:
+                wanted.setdefault(on_curve(drawn.get(number, ()), *cell), {})[number] = point[1]
     free = {cell: few for cell, few in wanted.items() if cell not in guessed}
-    alone = {cell: few[0] for cell, few in free.items() if len(few) == 1}
-    shared = {cell: few for cell, few in free.items() if len(few) > 1}
+    alone = {cell: next(iter(few)) for cell, few in free.items() if len(few) == 1}
+    shared: dict[Place, Sequence[int]] = {}
+    for cell, few in free.items():
+        if len(few) > 1:
+            taken = {place for place in (*wanted, *alone, *shared, *guessed) if place != cell}
+            for place, owners in _side_by_side(frame, cell, few, taken).items():
+                if len(owners) == 1:
+                    alone[place] = owners[0]
+                else:
+                    shared[place] = owners
     return Signs(alone, guessed, shared, {cell for cell in wanted if cell in guessed})
+
+
+def _side_by_side(
+    frame: PlotFrame, cell: Place, heights: Mapping[int, float], taken: Collection[Place | None]
+) -> dict[Place, list[int]]:
+    """Return the cells for the signs of several curves that want ``cell``: cell → the curves whose sign stands there.
+
+    Values that differ by APART or more have signs of their own, side by side. Values that are nearer have one sign. All
+    have one sign if the cells beside ``cell`` have no room. ``heights``: the index of a curve → its value, in
+    logarithms. ``taken``: the cells of other signs.
+    """
+    groups: list[list[int]] = []
+    for number in sorted(heights, key=lambda one: heights[one]):
+        if groups and heights[number] - heights[groups[-1][0]] < APART - _ROUNDED:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    column, row = cell
+    room = [column + by for by in _BESIDE if frame.holds(column + by, row) and (column + by, row) not in taken]
+    if len(groups) > len(room):
+        return {cell: sorted(heights)}
+    # From left to right as in the legend.
+    groups = sorted(map(sorted, groups))
+    return {(at, row): group for at, group in zip(sorted(room[: len(groups)]), groups, strict=True)}
 
 
 def _cell(frame: PlotFrame, point: Point) -> Place | None:

@@ -424,7 +424,7 @@ def test_no_label_of_the_axis_stands_a_decade_above_the_longest_value() -> None:
         lines = canvas.draw_curves([laptop, own], 78, 10, "mono", gap=gap).plain.split("\n")
         assert labels_beside("\n".join(lines)) == ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns"]
         first = next(n for n, line in enumerate(lines) if "10 ms" in line)
-        assert " ".join("".join(lines[:first]).split()) == " ".join(["◉ both curves", *([gap.label] if gap else [])])
+        assert " ".join("".join(lines[:first]).split()) == (gap.label if gap else "")
 
 
 @pytest.mark.parametrize("height", [9, 10, 14, 24])
@@ -619,6 +619,21 @@ def test_each_label_is_in_the_row_of_its_value_and_all_values_are_inside_or_mark
     assert max(scale.y_of_ns(ns) for ns in seen) <= frame.ranges.y_high + 0.5 * (
         frame.ranges.y_high - frame.ranges.y_low
     ) / (frame.rows - 1)
+
+
+@pytest.mark.parametrize("height", [13, 18, 24, 36])
+def test_the_axis_of_two_curves_begins_below_their_medians_if_this_gives_a_decade_more_rows(height: int) -> None:
+    one = made_curve("one", 30, 80, 150, 208, 300, 2e5, 8e6, 13.6e6, 14.4e6)
+    other = made_curve("other", 35, 60, 100, 123, 200, 6e6, 12e6, 24.4e6, 25.2e6)
+    both = frame_of([one, other], [], height, named=False).ranges
+    several = frame_of([one, other, other], [], height, named=False).ranges
+    assert both.y_high - both.y_low <= several.y_high - several.y_low
+    frame = frame_of([one, other], [], height, named=False)
+    for value in (123, 208, 13.6e6, 25.2e6):
+        assert frame.holds(0, frame.row(scale.y_of_ns(value)))
+    if height == 36:
+        assert frame.row(scale.y_of_ns(24.4e6)) != frame.row(scale.y_of_ns(13.6e6))
+        assert both.y_high - both.y_low < several.y_high - several.y_low
 
 
 def test_curves_that_differ_by_half_stand_apart_at_80_by_24() -> None:

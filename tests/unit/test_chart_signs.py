@@ -1,4 +1,4 @@
-"""The signs of curves: each at its percentile, in the row of its value's dot; none is moved to make room."""
+"""The signs of curves: each in the row of its value's dot, at its percentile or one column beside it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def dot_of(frame: axes.PlotFrame, x: float, y: float) -> int:
     return cell[1]
 
 
+def close(cell: signs.Place, number: int, other: tuple[signs.Place, int]) -> bool:
+    """Return True if a sign is one of the same curve in the same row, and at most a column beside it."""
+    return number == other[1] and cell[1] == other[0][1] and abs(cell[0] - other[0][0]) <= 1
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.integers(10, 10**7).flatmap(near), min_size=1, max_size=4),
@@ -52,7 +57,12 @@ def test_a_sign_stands_in_the_row_of_its_values_dot_and_signs_keep_the_order_of_
     wanted = {(frame.column(x), frame.row(y)): n for n, points in values.items() for x, y in points}
     at_values = {((frame.column(x), frame.row(y)), n) for n, points in values.items() for x, y in points}
     inside = {(cell, n) for cell, n in at_values if frame.holds(*cell) and cell not in found.guesses}
-    assert signed == inside, "each sign at its percentile and value, and none without a sign"
+    assert {(cell[1], n) for cell, n in signed} == {(cell[1], n) for cell, n in inside}
+    assert all(any(close(cell, n, place) for place in inside) for cell, n in signed)
+    assert all(any(close(cell, n, place) for place in signed) for cell, n in inside)
+    for cell, number in signed - inside:
+        beside = {n for at, n in inside if close(cell, number, (at, number))}
+        assert len(beside) > 1, "a sign is moved only beside another one"
     assert not set(found.curves) & set(found.shared)
     assert set(found.at_guess) == set(wanted) & set(found.guesses)
     assert all(len(set(numbers)) > 1 for numbers in found.shared.values())
@@ -67,6 +77,35 @@ def test_a_sign_stands_in_the_row_of_its_values_dot_and_signs_keep_the_order_of_
     if guess is not None:
         assert list(found.guesses) == [(frame.column(guessed[0][0]), frame.row(guessed[0][1]))]
         assert not set(found.guesses) & set(found.curves)
+
+
+def test_two_values_in_one_cell_have_two_signs_from_a_factor_of_1_3_on() -> None:
+    low = 4.0
+    column, row = FRAME.column(3.0), FRAME.row(low)
+    for factor, apart in ((1.0, False), (1.2, False), (1.3, True), (1.8, True)):
+        high = low + math.log10(factor)
+        assert FRAME.row(high) == row
+        for first, second in ((low, high), (high, low)):
+            found = signs.placed(FRAME, {0: [(3.0, first)], 1: [(3.0, second)]}, [], {})
+            assert found.curves == ({(column, row): 0, (column + 1, row): 1} if apart else {})
+            assert found.shared == ({} if apart else {(column, row): [0, 1]})
+
+
+def test_of_three_values_the_two_that_are_alike_have_one_sign() -> None:
+    column, row = FRAME.column(3.0), FRAME.row(4.0)
+    found = signs.placed(FRAME, {0: [(3.0, 4.0)], 1: [(3.0, 4.2)], 2: [(3.0, 4.02)]}, [], {})
+    assert found.shared == {(column, row): [0, 2]}
+    assert found.curves == {(column + 1, row): 1}
+
+
+def test_signs_at_the_right_end_go_to_the_left_and_without_room_they_stay_one() -> None:
+    last, row = FRAME.columns - 1, FRAME.row(4.0)
+    ends: dict[int, list[tuple[float, float]]] = {0: [(7.0, 4.0)], 1: [(7.0, 4.2)]}
+    assert signs.placed(FRAME, ends, [], {}).curves == {(last - 1, row): 0, (last, row): 1}
+    left = FRAME.at(last - 1), 4.0
+    guessed = signs.placed(FRAME, ends, [left], {})
+    assert not guessed.curves
+    assert guessed.shared == {(last, row): [0, 1]}
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 5])

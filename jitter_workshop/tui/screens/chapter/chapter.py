@@ -91,6 +91,9 @@ _AROUND_FIGURES, _BESIDE_FIGURES = 6, 69
 lesson's page and the frames."""
 _WIDE_ROWS_FROM, _NARROW_LESSON = 116, 34
 """The width of a screen from which a lesson with wide rows may have a wider column; the width of the narrow column."""
+_LEFT_SHARE, _MOST_LEFT, _AROUND_LEFT = 0.52, 84, 5
+"""The share of a huge screen's columns, and the most columns, of the lesson's page with the figures below it; and the
+columns of its frame, its padding and its scroll bar."""
 _LESSON_WIDTH, _FRAME = 59, 2
 """The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
@@ -437,9 +440,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return False
         result, guess = self._whole_result(self.size.width - 4)
         above = len(result.told) + len(result.caveats) + len(guess) + len(list(self._banner(self.size.width - 2)))
-        below = self.now.below_chart(_LESSON_WIDTH) or []
+        width = min(int(_LEFT_SHARE * self.size.width), _MOST_LEFT) - _AROUND_LEFT
+        below = self.now.below_chart(width) or []
         rows = self.size.height - _AROUND_FIGURES - above - len(self.sheet("#say").lines(self.size.width - 2))
-        return bool(below) and len(self._page.lesson(_LESSON_WIDTH)) + 1 + len(below) <= rows
+        return bool(below) and len(self._page.lesson(width)) + 1 + len(below) <= rows
 
     def _lesson(self, width: int) -> Iterable[Text]:
         page = self._page.lesson(width) or prose("This step has no page of its own.", width)
