@@ -707,3 +707,36 @@ async def test_a_load_message_leaves_room_for_the_explanation_of_a_forecast(tmp_
         assert "Load 4.9" in told
         assert "is counted: the forecast" in told
         assert path.entry.summary in told
+
+
+@pytest.mark.parametrize(("size", "drawn"), [((80, 24), False), ((120, 36), True), ((160, 48), True)])
+async def test_the_chart_is_titled_and_the_laptop_keeps_its_name_when_a_run_is_made(
+    size: tuple[int, int], drawn: bool
+) -> None:
+    workshop = open_workshop()
+    async with opened(workshop, size) as (app, pilot):
+        chart = app.screen.query_one(ChartView)
+        assert [curve.label for curve in chart.curves] == ["laptop"]
+        assert ("Latency by percentile: a laptop of 2015; m draws yours." in " ".join(text_of(app).split())) == (
+            drawn and size[0] == 160
+        )
+        assert ("Latency by percentile" in text_of(app)) == drawn
+        workshop.context.handle.add_run(*madeup.make_run([[100] * 999 + [50_000]], label="alone"))
+        await pilot.press("c", "escape")
+        await settled(pilot)
+        assert [curve.label for curve in chart.curves] == ["laptop", "alone"]
+        assert ("omparable: " in text_of(app)) == drawn
+
+
+async def test_a_reason_on_the_path_is_not_cut_within_a_word() -> None:
+    entry = dataclasses.replace(
+        open_workshop().path()[0], here=False, rehearsed=True, reason="this guest has none, because of " + "x" * 80
+    )
+    async with opened(open_workshop(), (120, 36)) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        path.show_entries([entry, dataclasses.replace(entry, reason="it needs this: " + "x" * 80)], None)
+        await settled(pilot)
+        lines = [line.rstrip() for line in path.plain().split("\n")]
+        assert any(line.endswith("this guest has none") for line in lines)
+        assert any(line.endswith("it needs this") for line in lines)
+        assert "…" not in path.plain()

@@ -35,6 +35,7 @@ PUBLISHED_WORKLOAD = "ring"
 RECORDED = "recorded"
 
 CORRECTED = "corrected"
+_SHORT = "laptop"
 CLOCKS = (TRANSIT, FROM_DUE_TIME, CORRECTED)
 """The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 
@@ -57,6 +58,14 @@ def published_curves() -> tuple[RunCurve, ...]:
     except (OSError, ValueError):
         return ()
     return tuple(_curve(name, figures) for name, figures in data["curves"].items())
+
+
+def scale_curve() -> tuple[RunCurve, ...]:
+    """Return the published curve that gives the scale, as the only item, by its short name; () if there is none."""
+    return tuple(
+        dataclasses.replace(shown, label=_SHORT, curve=dataclasses.replace(shown.curve, label=_SHORT))
+        for shown in published_curves()[:1]
+    )
 
 
 def told_apart_by_clock(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
@@ -97,7 +106,7 @@ def imported_curves(runs: Sequence[ImportedRun]) -> tuple[RunCurve, ...]:
 
 
 def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
-    label = f"laptop, {name}"
+    label = f"{_SHORT}, {name}"
     curve = curve_from_percentiles(label, figures, int(figures["count"]), ORIGIN)
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
 

@@ -16,7 +16,7 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import ID, LABEL, SHORT, WORD, clean, many
 from jitter_workshop.model.verdict import VerdictWord
-from jitter_workshop.model.walk import CHANCE_WORDS, Chance, OwnLatency, OwnResult, PathEntry
+from jitter_workshop.model.walk import CHANCE_WORDS, Chance, OwnLatency, OwnResult, PathEntry, RunCurve
 from jitter_workshop.presenter.text.lines import Lines, labelled, small_title
 from jitter_workshop.presenter.text.styled import Text
 
@@ -28,7 +28,8 @@ PATH_HEADINGS = {
 }
 """State of a group of chapters on the path → the heading above the group."""
 
-_KIND, _KIND_OR_RESULT = "this host", "your result"
+_AXES = "Latency by percentile"
+_KIND, _KIND_OR_RESULT = "on this host", "your result"
 _BETWEEN_RUNS: dict[OwnLatency, str] = {
     "better": "good",
     "worse": "bad",
@@ -88,6 +89,21 @@ def path_words(path: Sequence[PathEntry]) -> str:
     searches this text for its terms.
     """
     return " · ".join(dict.fromkeys(kind_or_result(entry)[0] for entry in path if entry.here))
+
+
+def home_chart_title(own: RunCurve | None, published: bool, key: str) -> str:
+    """Return the sentence above home's chart. It names the axes and the curves, and says if these have one clock.
+
+    ``own``: the learner's curve, if one is drawn. ``published``: True if the published curve is drawn, which counts
+    from the sending of a message. ``key``: the key that makes the learner's first run; "" if no key does so.
+    """
+    if own is None:
+        return f"{_AXES}: a laptop of 2015{f'; {key} draws yours' if key else ''}."
+    if not published:
+        return f"{_AXES}: your run."
+    if own.from_due:
+        return f"{_AXES}. Not comparable: yours counts from when a message was due, the laptop's from its sending."
+    return f"{_AXES}: your run beside a laptop of 2015. Comparable: both count from a message's sending."
 
 
 def kind_heading(path: Sequence[PathEntry]) -> str:

@@ -23,6 +23,8 @@ _FLAT = 5
 """A chart is flat if its width in columns is at least this many times its height in rows."""
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
+_LEAST_BELOW_TITLE = 10
+"""The least rows of a chart and its legend below a title."""
 _WANTED_ROWS, _LEAST_ROWS, _LEAST_LEGEND = 10, 6, 2
 """The rows of a chart with its axis from which a legend gets more than _LEAST_LEGEND lines, and the rows that even
 these lines leave to the chart."""
@@ -45,6 +47,7 @@ class ChartView(Widget):
         self._empty = "No curve yet."
         self._with_legend = True
         self._listed = 0
+        self._title = ""
 
     def show_curves(
         self,
@@ -60,6 +63,7 @@ class ChartView(Widget):
         asked: float = 99.9,
         guessing: bool = False,
         named: bool = False,
+        title: str = "",
     ) -> None:
         """Draw these curves.
 
@@ -70,7 +74,7 @@ class ChartView(Widget):
         between them is filled. ``gap``: a percentile, and the distance of these two curves at it. ``asked``: the
         percentile that the legend shows. ``guessing``: True if a question above the chart tells the mark's value, so
         that the legend does not repeat it. ``named``: True while the learner sets a mark. The axis then has a label at
-        each decade, and rows above the curves.
+        each decade, and rows above the curves. ``title``: the sentence above the chart, if the chart has room for it.
         """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
@@ -83,14 +87,24 @@ class ChartView(Widget):
         self._asked = asked
         self._guessing = guessing
         self.named = named
+        self._title = title
         self.refresh()
 
     def for_glossary(self) -> str:
         """Return the names of the drawn curves, whose terms the glossary explains."""
-        return "\n".join(shown.label for shown in self.curves)
+        return "\n".join([self._title, *(shown.label for shown in self.curves)])
 
     def render(self) -> Text:
         width, height = self.content_size
+        if not self._title or width < 20:
+            return self._drawn(width, height)
+        title = Text(self._title, style=cast(PaintedApp, self.app).palette.dim).wrap(self.app.console, width)
+        if len(title) > height - _LEAST_BELOW_TITLE:
+            return self._drawn(width, height)
+        return Text("\n", no_wrap=True, end="").join([*title, self._drawn(width, height - len(title))])
+
+    def _drawn(self, width: int, height: int) -> Text:
+        """Return the chart with its legend, and without its title."""
         app = cast(PaintedApp, self.app)
         if not self.curves and not self.marks:
             return Text(self._empty, style=app.palette.dim)

@@ -170,9 +170,9 @@ class PathList(Sheet):
         line.append(clean(entry.title, ID), style)
         line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):
-            # The part before the colon is the reason, the rest explains it.
-            why = why if line.cell_len + 3 + len(why) <= width else why.partition(": ")[0]
-            line.append(f"  {why}", "dim")
+            # The part before the colon is the reason, the rest explains it; a comma may end the shortest form.
+            forms = (why, why.partition(": ")[0], why.partition(": ")[0].partition(", ")[0])
+            line.append(f"  {next((one for one in forms if line.cell_len + 3 + len(one) <= width), forms[-1])}", "dim")
         elif entry.here:
             whole, start = self._whole(width), self._chances_start(width)
             aside = f"  {_aside(entry, whole):<{self._asides(whole)}}" if width >= _NARROW else ""

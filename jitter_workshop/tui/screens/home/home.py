@@ -23,6 +23,7 @@ from jitter_workshop.presenter.course.own_results import OwnResults
 from jitter_workshop.presenter.course.path import (
     WHAT_THIS_IS,
     finished_told,
+    home_chart_title,
     host_column,
     is_new,
     reason_told,
@@ -180,12 +181,14 @@ class HomeScreen(HostChangeScreen, scope="home"):
         pane.visible = pane.size.height >= _LEAST_HOST
 
     def _draw_chart(self) -> None:
-        from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
+        from jitter_workshop.flow.measuring.curves import scale_curve
 
         newest, like_published = self._newest()
-        shown = published_curves()[:1] if self.shows_published and (like_published or newest is None) else ()
-        drawn = told_apart_by_clock([*shown, newest]) if newest else shown
-        self.query_one(ChartView).show_curves(drawn, highlight=-1)
+        shown = scale_curve() if self.shows_published and (like_published or newest is None) else ()
+        drawn = (*shown, *([newest] if newest is not None else []))
+        key = "m" if any(action == "home.measure" for action, _ in self.keys()) else ""
+        title = home_chart_title(newest, bool(shown), key) if drawn else ""
+        self.query_one(ChartView).show_curves(drawn, highlight=-1, title=title)
 
     def _show_path(self) -> None:
         """Draw the path. The cursor stays on its chapter, or moves to the chapter from which the learner comes; from a
@@ -344,7 +347,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.wide or self.tall:
             # The chart stands below, and its legend has the figures.
             return
-        from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
+        from jitter_workshop.flow.measuring.curves import scale_curve, told_apart_by_clock
         from jitter_workshop.presenter.runs.curves import label_of, shown_value_at
         from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
@@ -356,7 +359,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             line.truncate(max(width, 1), ellipsis=True)
             yield line
             return
-        beside = told_apart_by_clock((newest, *published_curves()[:1]))
+        beside = told_apart_by_clock((newest, *scale_curve()))
         pairs = [(c, shown_value_at(c, "99.9")) for c in beside]
         known = [value for _, value in pairs if value]
         largest = max(known, default=0)
