@@ -78,6 +78,7 @@ class SeenCauses:
     - ``unlisted_ended_ns``: the time of the causes that ``others`` counts and on which the chapter's change acts.
     - ``wanted``: what the chapter's diagnosis asks. See ``asks`` for the question that is really asked.
     - ``longest``: the longest stalls; None if the run has no trace.
+    - ``guest``: True if the run was made on a guest (``Run.in_guest``).
     """
 
     run: str
@@ -99,6 +100,7 @@ class SeenCauses:
     unlisted_ended_ns: int = 0
     others_ns: int = 0
     longest: LongestStalls | None = None
+    guest: bool = False
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

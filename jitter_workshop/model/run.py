@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.host import mark_of
+from jitter_workshop.model.host import EMULATED, mark_of
 from jitter_workshop.model.irq_rows import Counter as Counter
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
@@ -379,6 +379,11 @@ class Run:
     def mark(self) -> str:
         """Return the mark of the run's curves and times: ``emulated``, ``guest``, or "" for none."""
         return mark_of(self.host)
+
+    @property
+    def in_guest(self) -> bool:
+        """Return True if the run was made in a virtual machine whose times count: an emulated machine is none."""
+        return bool(self.host.get("hypervisor")) and self.mark != EMULATED
 
     @property
     def main_histogram(self) -> str:

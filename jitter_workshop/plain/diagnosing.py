@@ -27,8 +27,8 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     if seen is None:
         return
     talk.tell(words.diagnosis_question(seen))
-    if (left_out := words.unnamed(seen)) and not seen.quiet:
-        talk.tell(left_out)
+    for told in filter(None, () if seen.quiet else (words.unnamed(seen), words.in_guest(seen))):
+        talk.tell(told)
     talk.say("")
     if (needs := words.without_trace(seen)) and not seen.quiet:
         talk.tell(needs)
@@ -36,6 +36,8 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     if diagnosis.answered() is not None:
         _tell_judged(workshop, walk, talk)
         return
+    if not seen.quiet:
+        talk.tell(f"{words.BY_NAME.capitalize()}:")
     for number, one in enumerate(() if seen.quiet else seen.suspects, 1):
         often = words.seen_often(seen, one)
         talk.tell(f"{words.cause(one, False)}{f', {often}' if often else ''}", f"  {number}  ", "     ")

@@ -24,6 +24,11 @@ NO_EVENT = (
 """The one wording for time without an event. The absence of an event is no cause."""
 UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
+IN_A_GUEST = "On a guest, each interrupt's time contains the hypervisor's part."
+"""The sentence below a list of causes with an interrupt, which a trace of the guest cannot split further."""
+INTERRUPTS = frozenset({"timer", "irq", "vector"})
+"""Kinds of causes that are interrupts."""
+
 _LABELS = {
     "timer": "local timer (tick and other timers)",
     "migration": "moves to another CPU",

@@ -10,7 +10,7 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.asked_causes import asked_causes
 from jitter_workshop.flow.chapters.levers import chapter_treats
 from jitter_workshop.flow.chapters.recorded import recorded_chapter
-from jitter_workshop.flow.chapters.suspects import is_unnamed, judge_diagnosis, suspect, woken_by
+from jitter_workshop.flow.chapters.suspects import PERHAPS, is_unnamed, judge_diagnosis, suspect, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.presenter.course import diagnosis as words
@@ -116,3 +116,15 @@ def test_the_change_may_act_on_tasks_without_a_name_which_decides_nothing() -> N
     assert judged(seen, f"task:{ANOTHER_TASK}") is None
     assert judged(seen, "task:unbound") is True
     assert judged(seen, "timer:") is False
+
+
+@pytest.mark.parametrize(("ident", "choice"), [("baseline", True), ("isolation", False)])
+def test_possible_reasons_of_time_without_an_event_are_told_by_its_choice_or_else_by_notes(
+    ident: str, choice: bool
+) -> None:
+    causes = (suspect("no_event", "", 9, 900), suspect("timer", "", 9, 100))
+    notes = (f"{PERHAPS}memory.", "The frequency changed.")
+    seen = asked_causes(SeenCauses("r", "trace", causes, 9, 1_000, 0, notes=notes), chapter(ident))
+    assert any(one.kind == "no_event" for one in seen.suspects) is choice
+    assert seen.notes == (notes[1:] if choice else notes)
+    assert (words.unnamed(seen) == "") is choice

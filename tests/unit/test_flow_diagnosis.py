@@ -19,6 +19,7 @@ from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import EvidenceSource, SeenCauses
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
@@ -456,12 +457,26 @@ def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the
     walk = workshop.walk("baseline")
     whole = read(walk)
     assert [one.kind for one in whole.suspects if one.kind == "no_event"]
-    assert "leaves out" not in words.diagnosis_question(whole)
+    assert words.unnamed(whole) == ""
     changing = walk_with(walk, changes="placement")
     seen = read(changing)
     assert {one.kind for one in seen.suspects} == {"task", "timer"}
     assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")
     assert seen.stalled_ns == whole.stalled_ns
-    assert "For 15 µs of " in words.unnamed(seen)
+    assert "15 µs of " in words.unnamed(seen)
     found = changing.diagnosis.answer("task:" + next(one.name for one in seen.suspects if one.kind == "task"))
     assert found.right
+
+
+@pytest.mark.parametrize(("host", "guest"), [({"hypervisor": "KVM"}, True), ({"hypervisor": None}, False), ({}, False)])
+def test_the_causes_of_a_run_on_a_guest_are_marked(
+    workshop: FakeWorkshop, host: dict[str, object], guest: bool
+) -> None:
+    run = dataclasses.replace(measured(workshop), host=host)
+    assert run.in_guest is guest
+    emulated = dataclasses.replace(run, host={**host, "emulated": True})
+    assert not emulated.in_guest
+    walk = workshop.walk("baseline")
+    report = workshop.context.runs.causes(run)
+    assert isinstance(report, EvidenceReport)
+    assert walk.diagnosis._of_trace(report, run).guest is guest

@@ -45,6 +45,7 @@ from jitter_workshop.report.cause_words import (
     without,
     words_of_column,
 )
+from jitter_workshop.report.diagnosis_words import IN_A_GUEST
 from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -378,3 +379,11 @@ def test_the_commands_for_many_cpus() -> None:
 def test_a_vector_keeps_its_words_where_only_the_brackets_do_not_fit() -> None:
     assert cause_words("vector", "local_timer", 20) == "local timer"
     assert cause_words("vector", "local_timer", 8) == "vector…"
+
+
+@pytest.mark.parametrize(("kind", "guest", "told"), [("irq", True, 1), ("irq", False, 0), ("task", True, 0)])
+def test_the_time_of_interrupts_on_a_guest_is_told_below_the_table(kind: str, guest: bool, told: int) -> None:
+    report = made([*tick(100_000, 5_000)], [(99_000, 110_000)])
+    report = replace(report, causes=(replace(report.causes[0], kind=kind, name="one"),))
+    lines = " ".join(line.plain for line in cause_table(report, 200, guest=guest))
+    assert lines.count(IN_A_GUEST) == told

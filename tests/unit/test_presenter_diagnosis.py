@@ -11,8 +11,10 @@ from jitter_workshop.flow.chapters.suspects import judge_diagnosis, suspect
 from jitter_workshop.model.diagnosis import Diagnosed, LongestStalls, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall, Slice
 from jitter_workshop.presenter.course.diagnosis import (
+    BY_NAME,
     diagnosis_page,
     diagnosis_question,
+    in_guest,
     judged_diagnosis,
     one_stall,
     rows_of_answer,
@@ -20,7 +22,7 @@ from jitter_workshop.presenter.course.diagnosis import (
     unnamed,
 )
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.diagnosis_words import NO_EVENT, acts_on, longest_come_from
+from jitter_workshop.report.diagnosis_words import IN_A_GUEST, NO_EVENT, acts_on, longest_come_from
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_after_the_answer_the_signs_are_told_and_the_question_is_not() -> None:
     rows = rows_of_answer(after)
     assert rows is not None
     assert [after[at].split()[0] for at in rows] == ["✗", "✓"]
-    assert next(n for n, line in enumerate(after) if "no event" in line) > rows[1]
+    assert next(n for n, line in enumerate(after) if "No event" in line) > rows[1]
 
 
 def of_chapter_1(*causes: Suspect, **changed: object) -> SeenCauses:
@@ -156,14 +158,46 @@ def test_the_question_and_the_answer_name_the_cause_of_the_longest_stalls_too() 
     assert "longest" not in diagnosis_question(of_chapter_1(NOTHING, BASH))
 
 
-def test_time_without_an_event_is_no_cause_and_has_the_same_words_in_and_below_the_list() -> None:
+def test_time_without_an_event_is_no_cause_and_below_the_list_no_choice() -> None:
     assert NO_EVENT in judged_there(of_chapter_1(NOTHING, BASH))
-    assert NO_EVENT in unnamed(of_chapter_1(BASH, unnamed_ns=5_000))
+    told = unnamed(of_chapter_1(BASH, unnamed_ns=5_000))
+    assert told.startswith("No event: 5 µs of 9 µs; no choice here")
+    assert unnamed(of_chapter_1(NOTHING, BASH)) == ""
     assert "cannot tell" in NO_EVENT
     stolen = suspect("steal", "", 0, 5_000)
     found, chapter = Diagnosed(stolen, True, stolen, 1.0), COURSE.chapter("baseline")
     assert chapter is not None
     assert NO_EVENT not in judged_diagnosis(found, of_chapter_1(stolen), chapter, COURSE)
+
+
+def test_the_order_of_the_list_is_told_before_the_answer() -> None:
+    seen = of_chapter_1(NOTHING, BASH)
+    answered = judge_diagnosis(seen, BASH.id)
+    assert answered is not None
+    before, after = (written(suspect_lines(seen, -1, one, 78)) for one in (None, answered))
+    assert (BY_NAME in before, BY_NAME in after) == (True, False)
+
+
+TIMER = suspect("timer", "", 40, 3_000)
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_the_time_of_interrupts_on_a_guest_is_told_once_below_the_list(answered: bool) -> None:
+    seen = of_chapter_1(TIMER, BASH, guest=True)
+    found = judge_diagnosis(seen, BASH.id) if answered else None
+    assert " ".join(written(diagnosis_page(seen, -1, found, 78)).split()).count(IN_A_GUEST) == 1
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        of_chapter_1(TIMER, BASH),
+        of_chapter_1(BASH, guest=True),
+        of_chapter_1(TIMER, guest=True, source="counters"),
+    ],
+)
+def test_without_a_guest_or_times_of_interrupts_nothing_is_told_of_the_hypervisor(seen: SeenCauses) -> None:
+    assert in_guest(seen) == ""
 
 
 def test_stalls_with_two_causes_are_told_once_after_the_answer_and_bars_have_the_colour_of_their_row() -> None:

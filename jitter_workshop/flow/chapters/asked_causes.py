@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.flow.chapters.levers import chapter_treats
-from jitter_workshop.flow.chapters.suspects import woken_by
+from jitter_workshop.flow.chapters.suspects import PERHAPS, woken_by
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses
 
@@ -17,7 +17,7 @@ def asked_causes(seen: SeenCauses, chapter: Chapter) -> SeenCauses:
     - ``wanted`` is the question of the chapter.
     - Time without a kernel event is left out, and returned as ``unnamed_ns``. It stays among the causes in a chapter
       without a change, and in a run without another cause. No setting can shorten this time, and in a guest it is
-      nearly always the largest part.
+      nearly always the largest part. Its possible reasons are told once: by its label among the causes, else by notes.
 
     Runs of this host and recorded runs follow the same rules.
     """
@@ -25,6 +25,10 @@ def asked_causes(seen: SeenCauses, chapter: Chapter) -> SeenCauses:
     seen = dataclasses.replace(seen, suspects=marked, wanted=chapter.asks)
     named = tuple(one for one in marked if one.kind != "no_event")
     if (chapter.changes == "nothing" and chapter.asks == "most") or not named:
-        return seen
+        # The label of this choice has the possible reasons.
+        reasons = len(named) < len(marked)
+        return dataclasses.replace(
+            seen, notes=tuple(one for one in seen.notes if not (reasons and one.startswith(PERHAPS)))
+        )
     unnamed_ns = sum(one.total_ns or 0 for one in marked if one.kind == "no_event")
     return dataclasses.replace(seen, suspects=named, unnamed_ns=unnamed_ns)

@@ -122,7 +122,8 @@ class ChapterDiagnosis:
             self._asked(of_trace(report, run.noise, self._figure, most=most, irqs=irqs)) for most in (MOST, None)
         )
         unlisted = every.ended_ns - listed.ended_ns
-        return dataclasses.replace(listed, threads=max(len(run.threads), 1), unlisted_ended_ns=unlisted)
+        threads = max(len(run.threads), 1)
+        return dataclasses.replace(listed, threads=threads, unlisted_ended_ns=unlisted, guest=run.in_guest)
 
     def _of_counters(self, run: Run, why: str = "") -> SeenCauses:
         return self._asked(of_counters(run, why, self._figure, self._chapter.interrupts_of_load(run.noise)))

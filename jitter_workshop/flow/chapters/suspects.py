@@ -29,6 +29,8 @@ MOST_LONGEST = 10
 """The largest number of stalls that are called the longest ones."""
 LEAST_WITHOUT_EVENT = 0.1
 """The least share of the stalled time without an event from which its possible reasons are told."""
+PERHAPS = "No event; perhaps "
+"""The beginning of a note with a possible reason."""
 FEWEST, PIECES = 2, 6
 """The least and the largest number of pieces of a stall in an example: fewer pieces explain nothing, more pieces do not
 fit."""
@@ -270,7 +272,7 @@ def _without_event(report: EvidenceReport) -> Iterator[str]:
     ns = sum(cause.total_ns for cause in report.causes if cause.kind == "no_event" and cause.name == words.NOTHING)
     if ns and ns >= LEAST_WITHOUT_EVENT * sum(cause.total_ns for cause in report.causes):
         for one in report.candidates[:MOST_SENTENCES]:
-            yield f"No event; perhaps {one}."
+            yield f"{PERHAPS}{one}."
 
 
 def _has_unknown(stall: ExplainedStall) -> bool:

@@ -29,6 +29,8 @@ from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import (
     ACTS_SIGN,
+    IN_A_GUEST,
+    INTERRUPTS,
     NEAR,
     NO_EVENT,
     OWN_SIGN,
@@ -70,6 +72,8 @@ _NEEDS = (
     "cause."
 )
 NOT_HERE = "This is what was recorded on another machine."
+BY_NAME = "cause, by name"
+"""The head of the list before the answer. The order of the times would show the solution."""
 OWN_LOAD = "the chapter's noise"
 ACTS = "the change acts on it"
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
@@ -151,9 +155,16 @@ def unnamed(seen: SeenCauses) -> str:
     if not seen.unnamed_ns:
         return ""
     return (
-        f"For {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, the trace shows no event, so the list leaves "
-        f"this time out. {NO_EVENT}"
+        f"No event: {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}; no choice here, because this kernel's "
+        "trace cannot say what took it."
     )
+
+
+def in_guest(seen: SeenCauses) -> str:
+    """Return a sentence on the time of interrupts in a guest. Return "" without interrupts among the causes, without
+    their times, and for a run that was not made on a guest."""
+    of_interrupts = any(one.kind in INTERRUPTS for one in seen.suspects)
+    return IN_A_GUEST if seen.guest and seen.source == "trace" and of_interrupts else ""
 
 
 def without_trace(seen: SeenCauses) -> str:
@@ -220,7 +231,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     listed = sorted(seen.suspects, key=partial(_place, seen)) if told else seen.suspects
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = (
-        "cause",
+        "cause" if told else BY_NAME,
         "stalls" if seen.source == "trace" else "times",
         f"time in {seen.threads} threads" if seen.threads > 1 else "time",
     )
@@ -417,8 +428,9 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     found += [Text()] if len(found) > 1 else []
     if not seen.quiet:
         found += [*suspect_lines(seen, cursor, answered, width), Text()]
-        if left_out := unnamed(seen):
-            found += [*wrap(left_out, width, style="dim"), Text()]
+        below = [*filter(None, (unnamed(seen), in_guest(seen)))]
+        found += [line for told in below for line in wrap(told, width, style="dim")]
+        found += [Text()] if below else []
     for note in seen.notes if answered is not None else ():
         found += wrap(clean(note, REASON), width, style="dim")
     if seen.stall is not None and not seen.quiet:

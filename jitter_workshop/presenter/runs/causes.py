@@ -57,6 +57,7 @@ from jitter_workshop.report.cause_words import (
     without,
     words_of_column,
 )
+from jitter_workshop.report.diagnosis_words import IN_A_GUEST, INTERRUPTS
 from jitter_workshop.stats.scale import nice_ns
 
 WORST_STALLS = "THE WORST STALLS, FROM LEFT TO RIGHT IN TIME"
@@ -139,9 +140,10 @@ def trace_foot(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield from wrap(contradiction_sentence(report), width, style="dim")
 
 
-def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
+def cause_table(report: EvidenceReport, width: int, *, guest: bool = False) -> Iterator[Text]:
     """Yield a table of the causes, the largest first. For each cause, the table shows its share of the time of all
-    causes. If there is room, the table also shows a bar. Explanations follow below the table.
+    causes. If there is room, the table also shows a bar. Explanations follow below the table. ``guest``: True if the
+    run was made on a guest (``Run.in_guest``).
     """
     yield small_title("WHO TOOK THE TIME")
     if not report.causes:
@@ -177,7 +179,8 @@ def cause_table(report: EvidenceReport, width: int) -> Iterator[Text]:
         total = nice_ns(sum(cause.total_ns for cause in hidden))
         yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
     yield Text()
-    for told in (in_time(report) if not shares else "", words_of_column(report)):
+    of_guest = IN_A_GUEST if guest and any(cause.kind in INTERRUPTS for cause in report.causes) else ""
+    for told in (in_time(report) if not shares else "", words_of_column(report), of_guest):
         yield from wrap(told, width, style="dim") if told else ()
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")

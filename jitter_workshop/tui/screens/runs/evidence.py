@@ -83,7 +83,8 @@ class EvidenceScreen(CausesScreen):
             return counters.counter_lines(self._report, width)
         if self._report is None:
             return ()
-        return [*views.cause_table(self._report, width), Text(), *views.trace_foot(self._report, width)]
+        table = views.cause_table(self._report, width, guest=self.shown_run.in_guest)
+        return [*table, Text(), *views.trace_foot(self._report, width)]
 
     def stalls_lines(self, width: int) -> Iterable[Text]:
         if self._report is None:
