@@ -91,6 +91,14 @@ def test_the_control_run_tells_the_cost_and_is_the_third_curve() -> None:
     assert [one.curve.role for one in walk.runs.curves()] == ["cure", "before", "after"]
 
 
+def test_runs_between_which_a_setting_changed_tell_no_cost() -> None:
+    walk = open_workshop(course=builtin_course()).walk("caches")
+    recorded(walk, ("far", "near"), 560, 1)
+    walk.record(CONTROL, dataclasses.replace(run("far", 400, "cccc"), applied=({"id": "isolation", "value": "1"},)))
+    told = told_of_loads(walk)[1]
+    assert ("isolation" in told, "p50" in told) == (True, False)
+
+
 def test_a_control_run_follows_only_the_second_run_beside_the_noise() -> None:
     workshop = open_workshop(course=builtin_course())
     asked = workshop.walk("caches").measuring.control_request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jitter_workshop.flow.chapters.walk import ChapterWalk
+from jitter_workshop.flow.measuring.comparing import other_changed_settings
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_number
 
@@ -51,6 +52,8 @@ def _told_cost(walk: ChapterWalk, far: Run) -> str:
     other = walk.runs.other_run("measure")
     if other is None or other.memory != far.memory:
         return ""
+    if changed := other_changed_settings(walk.chapter, *sorted((far, other), key=lambda run: run.started_at)):
+        return f"The neighbour's cost is not told. {changed}"
     return cost_of_neighbour(*((far, other) if walk.noise.on else (other, far)))
 
 
