@@ -1658,8 +1658,29 @@ async def test_a_large_screen_draws_the_newest_curves_where_it_has_the_most_room
             assert len(drawn) == (size == (160, 48))
             for one in drawn:
                 assert [shown.label for shown in one.curves] == ["your last: first look"]
+                assert "of another kind" not in text_of(app)
                 assert one.region.height >= 10
                 assert chapter_of(app).query_one("#data", Pane).max_scroll_y == 0
+
+
+@pytest.mark.parametrize("size", [(160, 48), (120, 36), (80, 24)])
+async def test_a_large_page_without_curves_of_its_chapter_draws_the_newest_of_another_one(
+    size: tuple[int, int],
+) -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.measure(MeasureRequest(label="first look"), SilentObserver(), CancelToken())
+    app = WorkshopApp(workshop, "ack-intervals")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        charts = [app.screen.query_one(name, ChartView) for name in ("#under", "#beside")]
+        for step in ("predict", "measure"):
+            chapter_of(app).go_to_step(step)
+            await settled(pilot)
+            drawn = [one for one in charts if one.region.area]
+            assert len(drawn) == (size == (160, 48))
+            for one in drawn:
+                assert [shown.label for shown in one.curves] == ["your last: first look"]
+                assert "Your newest curve. Its run was of another kind" in " ".join(text_of(app).split())
 
 
 async def test_beside_long_figures_the_curves_are_drawn_below_the_page() -> None:

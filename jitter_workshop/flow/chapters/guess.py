@@ -228,11 +228,14 @@ class ChapterGuess:
         every = self._context.runs.every() if asked is not None else ()
         alike = [r for r in every if asked is not None and _measures_same(r, asked)]
         shown = self._context.runs.curve(alike[-1]) if alike else None
-        if shown is None:
-            return None
-        label = f"your last: {shown.label}"
-        last = dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
-        return with_role(last, "earlier")
+        return None if shown is None else named_last(shown)
+
+
+def named_last(shown: RunCurve) -> RunCurve:
+    """Return a curve of an earlier run of the learner, with a name and a role that say so."""
+    label = f"your last: {shown.label}"
+    last = dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
+    return with_role(last, "earlier")
 
 
 def _measures_same(run: Run, asked: MeasureRequest) -> bool:

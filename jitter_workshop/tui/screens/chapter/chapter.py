@@ -39,6 +39,7 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.pages import sources_apart
 from jitter_workshop.presenter.text.prose import prose, styled, widest_row
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterByHand
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
@@ -103,6 +104,7 @@ _LINES_OF_SENTENCE = 2
 _NOISE_KEY = "Key `w`"
 """The words by which a lesson's page names the key that switches the noise."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
+OF_ANOTHER_KIND = "Your newest curve. Its run was of another kind than those of this chapter."
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
 
@@ -350,7 +352,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         Draw none if these are fewer than _LEAST_UNDER."""
         layout = self.now.layout
         curves: list[RunCurve] = []
-        place = ""
+        place = title = ""
         if layout.under and self.huge and self.tall and not (layout.chart or self._page.table):
             width = self.size.width - 2
             said = len(self.sheet("#say").lines(width)) + len(self.sheet("#class-line").lines(width))
@@ -362,12 +364,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             most = max(left, key=lambda one: left[one])
             place = most if left[most] >= 0 else ""
             curves = self._page.own_curves() if place else []
+            if place and not curves and (curves := self._page.newest_of_others()):
+                title = OF_ANOTHER_KIND
         drawn = {f"-{one}": bool(curves) and place == one for one in ("under", "beside")}
         around = any(self.sheet(one).lines(self.size.width) for one in ("#question", "#below"))
         text = not (layout.chart or drawn["-under"] or around or self._page.run is not None)
         self.update_classes({**drawn, "-text": text})
         if curves:
-            self.query_one(f"#{place}", ChartView).show_curves(curves, highlight=NEWEST, asked=self._page.told_at)
+            run = curves[-1].run
+            asked = float(tail_of(run.workload)) if title and run is not None else self._page.told_at
+            self.query_one(f"#{place}", ChartView).show_curves(curves, highlight=NEWEST, asked=asked, title=title)
 
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:

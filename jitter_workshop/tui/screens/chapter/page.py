@@ -9,6 +9,7 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.chapters.guess import named_last
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.measuring.curves import (
     ORIGIN,
@@ -22,6 +23,7 @@ from jitter_workshop.flow.measuring.curves import (
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.by_hand import ByHandView
 from jitter_workshop.model.course import SLOTS, StepName
+from jitter_workshop.model.run import HUNTED, apart_from_proofs
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.course import next_step
 from jitter_workshop.presenter.runs.curves import newest_imported
@@ -206,6 +208,16 @@ class ChapterPage:
         if self.walk.host.rehearsed:
             return []
         return [shown for shown in self.curves(last=True) if not shown.curve.elsewhere]
+
+    def newest_of_others(self) -> list[RunCurve]:
+        """Return the curve of the learner's newest whole run of any chapter, as the only item, for a page that has no
+        curve of its own yet. Return [] without such a run, on a recording and in a hunt."""
+        if self.walk.host.rehearsed or self.walk.hunts:
+            return []
+        runs = self.workshop.context.runs
+        whole = (r for r in reversed(apart_from_proofs(runs.every())) if r.complete and HUNTED not in r.notes)
+        found = next((shown for run in whole if (shown := runs.curve(run)) is not None), None)
+        return [] if found is None else [named_last(found)]
 
     @property
     def told_at(self) -> float:

@@ -867,7 +867,8 @@ class Measure(Step):
         # Before the run a high screen shows the curves and the guess, which the run is about to meet.
         both = self._waits and self.screen.tall and bool(self.curves() or self._kept_mark)
         counted = self.screen.tall and bool(self._gap_rates(self.screen.size.width))
-        return StepLayout(chart=not self.page.table and (both or not self._waits), both=both or counted)
+        chart = not self.page.table and (both or not self._waits)
+        return StepLayout(chart=chart, both=both or counted, under=self._waits and not both)
 
     def _gap_rates(self, width: int) -> Lines:
         """Return the table of the run's gaps, if the lesson asks for it; [] while a run is made."""
