@@ -207,7 +207,7 @@ def test_after_two_runs_a_row_tells_the_learners_own_result(own: OwnResult, word
     one = entry(summary="Look.", chance="moves", result=own)
     assert kind_or_result(one)[0] == word
     assert subject_told(one, minutes=False) == f"{word}: {means} · Look."
-    assert (kind_heading([entry()]), kind_heading([entry(), one])) == ("this host", "your result")
+    assert (kind_heading([entry()]), kind_heading([entry(), one])) == ("on this host", "your result")
 
 
 def test_the_path_marks_the_next_the_done_and_the_impossible_chapters() -> None:
