@@ -103,6 +103,15 @@ class PairJudgement:
         return self.latency in ("better", "worse")
 
     @property
+    def unknown_run(self) -> int | None:
+        """Return the number of the run, 0 or 1, with more time of an unknown cause, if this time is the reason why the
+        verdict is only ``perhaps``. Made again, the run may be without it. Else return None."""
+        cause = self.cause
+        if self.doubt != "another cause" or cause is None or cause.named:
+            return None
+        return int(cause.ns[1] > cause.ns[0])
+
+    @property
     def of_chapter(self) -> Effect | None:
         """Return the effect on the chapter's own figure, whether it moved as the lesson says or not. Return None if the
         chapter has none, or if another task may explain it."""

@@ -16,7 +16,9 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.chapters import comparison
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -24,17 +26,21 @@ from jitter_workshop.flow.measuring.unchanged import UNCHANGED
 from jitter_workshop.flow.reporting.build import build_report
 from jitter_workshop.flow.reporting.subject import subject_of
 from jitter_workshop.model.course import Answer, GuessTask, StepName
+from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import INTENDED, SilentObserver, ThreadRecord
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.runs import effect
-from jitter_workshop.presenter.runs.effect import Result
+from jitter_workshop.presenter.runs.effect import PROOF_BY_KEY, Result
+from jitter_workshop.presenter.runs.result_table import CAN_END
 from jitter_workshop.presenter.runs.run import CORE
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.blocks import Subsection, Table
 from jitter_workshop.report.sections import sections
+from jitter_workshop.stats.figures import FIGURES
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import steps as chapter_steps
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Again, Compare, Measure
@@ -134,7 +140,7 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert f"line {cut} of the result … (t: more)" in text_of(app)
         assert f"line {cut + 1} of" not in text_of(app)
         assert all(f"line {n} of the result " in text_of(app) for n in range(7 - caveats, 7))
-        assert "t all of it" in text_of(app)
+        assert "t all figures" in text_of(app)
         assert screen.query_one("#chart", ChartView).size.height >= 9
         await pilot.press("t")
         assert "line 6 of the result" in text_of(app)
@@ -148,7 +154,7 @@ async def test_a_table_names_the_key_back_to_the_chart_beside_enter_and_a_cut_li
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await go_on_to_compare(app, pilot)
-        assert "read on  t all of it" in text_of(app)
+        assert "read on  t all figures" in text_of(app)
         await pilot.press("t")
         await settled(pilot)
         assert "t back to chart" in text_of(app)
@@ -1365,8 +1371,9 @@ async def test_settings_that_changed_between_the_runs_come_first_and_nothing_is_
     ("size", "left"), [((80, 24), False), ((120, 36), False), ((160, 48), True), ((160, 30), False)]
 )
 async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over_the_height(
-    size: tuple[int, int], left: bool
+    size: tuple[int, int], left: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Compare, "counts", lambda self, width: [Text("COUNTS, PER SECOND")])
     workshop = FakeWorkshop.open(course_dir=builtin_course())
     assert isinstance(workshop, FakeWorkshop)
     walk = workshop.walk("pinning")
@@ -1383,6 +1390,86 @@ async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over
         await pilot.press("t")
         await settled(pilot)
         assert "COUNTS, PER SECOND" in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_compare_has_three_figures_and_the_large_causes_and_t_shows_all(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves = Effect(FIGURES["migrations"].title, ("40", "2 a second"), 20.0, "same", "fewer", sort="cause")
+    tail = Effect("p99.9", ("~17.1 ms", "~10.9 ms"), 1.57, "better", "shorter")
+    timer = Effect("timer interrupts", ("100", "300 a second"), 3.0, "same", "more", sort="cause")
+    causes = (
+        CauseTime("task unbound", (747e6, 858e6), task="unbound", own_load=True),
+        CauseTime("migrations", (123e6, 0.0), treated=True),
+        CauseTime("task bash", (60e6, 70e6), task="bash"),
+    )
+    found = Effects(None, None, tail, shown=moves, tail=tail, causes=causes)
+    monkeypatch.setattr(comparison, "judge_pair", lambda _, runs, relation: judge_pair(found, runs, relation))
+    monkeypatch.setattr(chapter_steps, "count_effects", lambda *_: (moves, timer))
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert "t all figures" in text_of(app)
+        told = chapter_of(app).sheet("#result").plain()
+        rows = [line.strip().split("  ")[0] for line in told.split(PROOF_BY_KEY)[1].splitlines()[1:]]
+        assert rows[:3] == [moves.name, "p99.9", CAN_END]
+        assert not any(row.startswith("time of") for row in rows)
+        assert told.count("20×") == told.count("40") == 1, "the verdict has the factor, the table has the values"
+        below = "\n".join(line.plain for line in chapter_of(app).now.counts(60))
+        assert "task unbound (" in below
+        assert not any(name in below for name in ("migrations", "bash", "timer", moves.name))
+        await pilot.press("t")
+        await settled(pilot)
+        whole = chapter_of(app).sheet("#result").plain() + chapter_of(app).sheet("#data-sheet").plain()
+        for name in (
+            "time of other causes",
+            "task unbound (",
+            "migrations  ",
+            "task bash",
+            "timer interrupts",
+            "p99.9",
+        ):
+            assert name in whole
+        assert "back to chart" in text_of(app)
+        await pilot.press("t")
+        assert "t all figures" in text_of(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_verdict_that_an_unknown_cause_makes_doubtful_offers_to_measure_again(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalls = Effect(FIGURES["stalls-100us"].title, ("1", "40 a second"), 40.0, "worse", "more", sort="stalls")
+    causes = (
+        CauseTime("no event (hypervisor)", (2e6, 60e6), named=False),
+        CauseTime("migrations", (1e6, 0.0), treated=True),
+    )
+    found = Effects(stalls, None, stalls, tail=stalls, causes=causes)
+    monkeypatch.setattr(comparison, "judge_pair", lambda _, runs, relation: judge_pair(found, runs, relation))
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    measured(workshop, walk, "measure", "again")
+    for step in ("apply", "again", "compare"):
+        walk.go(step)
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        told = " ".join(chapter_of(app).sheet("#result").plain().split())
+        assert "perhaps worse" in told
+        assert "Measure the second run again (m)." in told
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.again", "measure again")
+        old = chapter_of(app).walk.runs.run_in("again")
+        await pilot.press("m")
+        await settled(pilot)
+        assert chapter_of(app).step == "again"
+        assert chapter_of(app).walk.runs.run_in("again") not in (None, old)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
@@ -1547,6 +1634,10 @@ async def test_compare_of_a_chapter_about_the_frequency_shows_the_core(
         core = told[told.index(CORE.split()) + 1 :]
         assert [(line[0], line[-1]) for line in core[:2]] == [("core", "2.00"), ("second", "3.00")]
         assert core[2] == ["steal", "first", "20", "ms,", "second", "30", "ms"]
+        assert not any(line[:1] == ["COUNTS,"] for line in told), "no count of these runs moved"
+        await pilot.press("t")
+        await settled(pilot)
+        told = [line.split() for line in chapter.sheet("#data-sheet").plain().splitlines()]
         counted = next(at for at, line in enumerate(told) if line[:3] == ["COUNTS,", "PER", "SECOND"])
         assert told.index(CORE.split()) < counted, "the lesson has the frequency read first"
 

@@ -7,8 +7,16 @@ import dataclasses
 from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import StallRate
-from jitter_workshop.presenter.runs.effect_table import two_run_table
-from jitter_workshop.presenter.runs.result_table import CAN_END, most_of_others, result_table
+from jitter_workshop.presenter.runs.effect import result_of_two_runs
+from jitter_workshop.presenter.runs.effect_table import few_causes, two_run_table
+from jitter_workshop.presenter.runs.result_table import (
+    CAN_END,
+    MOST_ROWS,
+    causes_above,
+    most_of_others,
+    names_told,
+    result_table,
+)
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests.unit.test_stats_effect import run
 
@@ -127,3 +135,53 @@ def test_a_factor_of_few_stalls_has_their_number() -> None:
         for line in result_table(judge_pair(dataclasses.replace(found, tail=few, lead=few), pair), pair, 78, "")
     ]
     assert row.endswith("37× fewer, few stalls")
+
+
+def few(found: Effects) -> tuple[str, list[str]]:
+    """Return the verdict, and the rows of a table of few rows."""
+    judged = judge_pair(found, RUNS)
+    told = [" ".join(line.plain.split()) for line in result_of_two_runs(judged, RUNS, 160, few=True).told]
+    return told[0], told[2:]
+
+
+def test_a_table_of_few_rows_has_the_figures_of_the_verdict_and_one_time_and_repeats_no_number() -> None:
+    verdict, rows_ = few(FOUND)
+    assert "34× fewer" not in verdict
+    assert rows_ == [
+        f"{MOVES} 4.27/s 0/s none after",
+        "p99.9 ~17.1 ms ~10.9 ms 36 % shorter (2× needed)",
+        f"{CAN_END} 123 ms/s 0/s our threads: none after",
+    ]
+    assert causes_above(judge_pair(FOUND, RUNS), RUNS) == {"our threads"}
+    gain = dataclasses.replace(TAIL, few=False, factor=17.0)
+    verdict, rows_ = few(dataclasses.replace(FOUND, lead=gain, tail=gain, causes=()))
+    assert verdict.startswith("Looks better: p99.9 is 17× shorter. ")
+    assert rows_[1:] == ["p99.9 ~17.1 ms ~10.9 ms"]
+
+
+def test_the_row_that_explains_is_the_time_of_other_causes_if_it_grew_and_latency_became_worse() -> None:
+    worse = dataclasses.replace(TAIL, values=("11 ms", "40 ms"), factor=3.6, direction="worse", how="longer", few=False)
+    grown = dataclasses.replace(NOISE, ns=(100e6, 858e6))
+    _, rows_ = few(dataclasses.replace(FOUND, lead=worse, tail=worse, causes=(grown, OURS, OTHER)))
+    assert len(rows_) == MOST_ROWS
+    assert rows_[-1].startswith("time of other causes")
+
+
+def test_a_figure_of_the_verdict_without_a_row_is_told_with_its_values() -> None:
+    gain = dataclasses.replace(TAIL, few=False, factor=17.0)
+    lead = Effect("p99.99", ("30 ms", "1 ms"), 30.0, "better", "shorter")
+    against = Effect("p50", ("10 ns", "15 ns"), 1.5, "worse", "longer")
+    found = dataclasses.replace(FOUND, lead=gain, tail=lead, but=None, differences=(gain, lead, against), causes=())
+    judged = judge_pair(found, RUNS)
+    names = names_told(judged, RUNS, few=True)
+    assert len(names) <= MOST_ROWS
+    told = few(found)[0]
+    for one in {e.name: e for e in (judged.first, judged.of_chapter, judged.against) if e is not None}.values():
+        assert (one.name in names) or all(value in told for value in one.values)
+
+
+def test_few_causes_are_the_large_ones_without_those_in_a_row_above() -> None:
+    causes = [CauseTime(f"task {n}", (n * 10e6, 0.0)) for n in (40, 30, 20, 12, 1)]
+    assert [one.label for one in few_causes(causes)] == ["task 40", "task 30", "task 20"]
+    assert [one.label for one in few_causes(causes, {"task 40"})] == ["task 30", "task 20", "task 12"]
+    assert [one.label for one in few_causes(causes, named={"task 1"})] == ["task 40", "task 30", "task 1"]

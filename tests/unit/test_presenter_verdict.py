@@ -11,6 +11,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import Run, StallRate
 from jitter_workshop.presenter.runs import verdict
+from jitter_workshop.presenter.runs.effect import result_of_two_runs
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.effect import effects_of_change
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -76,6 +77,23 @@ def test_the_one_reason_for_perhaps_is_told() -> None:
         assert told(beside, counted(8), counted(49)) == "Latency: perhaps worse (only 8 stalls before)."
         assert told(beside, counted(80), counted(490)) == f"Latency: perhaps worse ({why})."
     assert told(Effects(few, None, few)) == "Latency: perhaps worse (few stalls)."
+
+
+@pytest.mark.parametrize(("ns", "asked"), [((1.8e6, 6.2e6), "second"), ((6.2e6, 1.8e6), "first")])
+def test_the_run_with_more_time_of_an_unknown_cause_is_to_be_made_again(ns: tuple[float, float], asked: str) -> None:
+    runs = KnownRun(run()), KnownRun(dataclasses.replace(run(), id="another"))
+    direction, how = ("worse", "more") if asked == "second" else ("better", "fewer")
+    moved = dataclasses.replace(STALLS, direction=direction, how=how)
+    nobody = CauseTime(label("no_event", ""), ns, named=False)
+    ours = CauseTime("work flush_to_ldisc", (0.1e6, 0.0), treated=True)
+    judged = judge_pair(Effects(moved, None, moved, tail=moved, causes=(nobody, ours)), runs)
+    offer = f"Measure the {asked} run again (m)."
+    assert offer in " ".join(line.plain for line in result_of_two_runs(judged, runs, 78, key="m").caveats)
+    assert not result_of_two_runs(judged, runs, 78).caveats, "without the key nothing can be done"
+    known = dataclasses.replace(nobody, named=True)
+    judged = judge_pair(Effects(moved, None, moved, tail=moved, causes=(known, ours)), runs)
+    assert judged.unknown_run is None
+    assert not result_of_two_runs(judged, runs, 78, key="m").caveats
 
 
 @pytest.mark.parametrize(("left", "possible"), [(0.1e6, True), (1.9e6, False)])

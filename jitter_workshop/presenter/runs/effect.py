@@ -30,7 +30,7 @@ from jitter_workshop.presenter.runs.effect_words import apart, describe_effect, 
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
 from jitter_workshop.presenter.runs.omission import few_sent
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
-from jitter_workshop.presenter.runs.result_table import added_up, most_of_others, result_table
+from jitter_workshop.presenter.runs.result_table import added_up, most_of_others, names_told, result_table
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
 from jitter_workshop.presenter.runs.unchanged import notes_unchanged, result_unchanged
 from jitter_workshop.presenter.runs.verdict import said_of_other, verdict_of_change
@@ -105,6 +105,7 @@ def result_of_two_runs(
     proof: str | Text = "",
     *,
     short: bool = False,
+    few: bool = False,
     key: str = "",
 ) -> Result:
     """Return the result of two runs. For a change between them it has this order:
@@ -117,8 +118,9 @@ def result_of_two_runs(
 
     Any other relation has one sentence. Only the verdict is emphasised. ``proof``: a sentence on the proof of this
     change; "" if the change cannot be proven. If ``proof`` is a ``Text``, it is the verdict of a proof. Then it is the
-    verdict, and the table is about these two runs. ``short``: put all tasks into the notes. ``key``: the key that makes
-    a run that cannot be compared again; "" for none.
+    verdict, and the table is about these two runs. ``short``: put all tasks into the notes. ``few``: True for a table
+    of few rows (``presenter.runs.result_table.few_rows``). ``key``: the key that makes a run that cannot be compared
+    again; "" for none.
     """
     found, relation = judged.found, judged.relation
     unknown = found.nearest is None and (found.shown or found.missed) is None and not found.causes
@@ -127,7 +129,7 @@ def result_of_two_runs(
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return Result(wrap(Text(_ONE_RUN, "bold accent"), width))
     if relation == "changed":
-        return _of_change(judged, runs, width, proof, short=short, key=key)
+        return _of_change(judged, runs, width, proof, short=short, few=few, key=key)
     told, uncut, caveats, notes = _unchanged(judged, runs, proof, key)
     wrapped = [wrap(part, width) for part in told]
     return Result(
@@ -144,7 +146,14 @@ def _wrapped(parts: Iterable[Text | str], width: int) -> Lines:
 
 
 def _of_change(
-    judged: PairJudgement, runs: Sequence[KnownRun], width: int, proof: str | Text, *, short: bool, key: str
+    judged: PairJudgement,
+    runs: Sequence[KnownRun],
+    width: int,
+    proof: str | Text,
+    *,
+    short: bool,
+    few: bool,
+    key: str,
 ) -> Result:
     """Return the result of two runs with a change between them. The arguments are those of
     :func:`result_of_two_runs`."""
@@ -158,22 +167,25 @@ def _of_change(
     if isinstance(proof, Text):
         told = wrap(proof, width)
     else:
-        verdict = verdict_of_change(judged, width - len(origin[0]))
+        rows = names_told(judged, runs, few=True) if few else None
+        verdict = verdict_of_change(judged, width - len(origin[0]), rows)
         told = wrap(Text.assemble(origin, verdict), width) if verdict else []
     # Curves of another machine also need the lines that say which one.
     most = max(_MOST_LINES - (_OF_ORIGIN if origin[0] else 0) - len(told) - 1, 0) if short else None
-    told += result_table(judged, runs, width, head, proven=proven, most=most)
+    told += result_table(judged, runs, width, head, proven=proven, most=most, few=few)
     # A reason names the task already.
     others = "" if reason is not None else " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if reason is not None else " ".join(disturbances_of_two(runs, 0.0))
     other = said_of_other(judged.other)
-    few = few_sent(runs, _counts_told(found), key="" if reason is not None else key)
+    fewer = few_sent(runs, _counts_told(found), key="" if reason is not None else key)
     left_out = _not_compared(found)
+    control = "" if reason is not None else control_told(runs, key)
     caveats: list[Text | str] = [
         "" if reason is None else what_to_do(reason, "changed", key),
         other,
-        "" if reason is not None else control_told(runs, key),
-        few,
+        control,
+        fewer,
+        "" if reason is not None or control or fewer else _unknown_told(judged, key),
         proof if isinstance(proof, str) and not unproven else "",
         "" if judged.latency or reason is not None else left_out,
         "" if short or other else others,
@@ -187,6 +199,14 @@ def _of_change(
         others if short or other else "" if others else smaller,
     ]
     return Result(told, _wrapped(caveats, width), len(told), _wrapped(notes, width))
+
+
+def _unknown_told(judged: PairJudgement, key: str) -> str:
+    """Return what to do about a verdict that a cause which is not known makes doubtful; "" for another verdict, or
+    without a key that makes the run again. ``key``: this key, or ""."""
+    if judged.unknown_run is None or not key:
+        return ""
+    return f"Nothing shows what took this time. Measure the {RUN_NAMES[judged.unknown_run]} run again ({key})."
 
 
 def _by_transit(runs: Sequence[KnownRun]) -> str:

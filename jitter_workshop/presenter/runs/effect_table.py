@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from jitter_workshop.flow.chapters.judging import neither_is_better
-from jitter_workshop.flow.measuring.known_reason import LEAST_TOLD
+from jitter_workshop.flow.measuring.known_reason import LEAST_SHARE, LEAST_TOLD
 from jitter_workshop.model.effect import RUN_HEADS, CauseTime, Effect, Relation
 from jitter_workshop.model.text import ID, clean, many
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, table_lines, wrap
@@ -21,6 +21,8 @@ _WIDEST_HEAD = 11
 _ONLY_TWO = "THESE TWO RUNS: "
 _SUMMED = "Each cause is summed over the threads, so it can take more time than all stalls together."
 _BY_CAUSE = "TIME BY CAUSE, PER SECOND"
+MOST_CAUSES = 3
+"""The most causes below a lesson. The key t shows all."""
 _NEARLY_NONE = 1_000
 """The factor between two times from which the smaller one is called almost none."""
 OWN_NOISE = "the chapter's noise"
@@ -206,6 +208,22 @@ def causes_with_row(
         chosen = ranked[: max(most, must)]
         found = [one for one in found if one in chosen]
     return [*found, *_rest([one for one in causes if one not in found], whole)]
+
+
+def few_causes(
+    causes: Sequence[CauseTime], above: Collection[str] = (), named: Collection[str] = ()
+) -> list[CauseTime]:
+    """Return the causes for a page that shows the others at a key: those with at least LEAST_SHARE of the time of
+    either run, at most MOST_CAUSES of them. ``above``: the labels of causes that have a row elsewhere on the page.
+    ``named``: those of causes on which a verdict rests, which are never left out."""
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+
+    def large(one: CauseTime) -> bool:
+        return one.known and any(total and ns >= LEAST_SHARE * total for ns, total in zip(one.ns, whole, strict=True))
+
+    found = [one for one in causes if one.label not in above and (one.label in named or large(one))]
+    ranked = sorted(found, key=lambda one: (one.label not in named, -max(one.ns)))[:MOST_CAUSES]
+    return [one for one in found if one in ranked]
 
 
 def _rest(causes: Sequence[CauseTime], whole: Sequence[float]) -> list[CauseTime]:

@@ -23,6 +23,7 @@ from jitter_workshop.presenter.runs.effect_table import (
 )
 from jitter_workshop.presenter.runs.effect_words import FEW, SAME, events_told, of_equal_runs, short_doubt
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
+from jitter_workshop.presenter.runs.verdict import effects_told
 from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import ALIKE, MOVED
@@ -32,9 +33,12 @@ from jitter_workshop.stats.scale import difference_told, nice_ns, times_told
 _UNKNOWN = "–"
 CAN_END = "time the change can end"
 _OTHERS, _ALL = "time of other causes", "time of all causes"
+_TIMES = (CAN_END, _OTHERS, _ALL)
 _GAP = 2
 _LEAST_WORDS = 14
 """The least width of the last column in cells. If a narrow screen leaves it less, its words stand below the row."""
+MOST_ROWS = 3
+"""The most rows beside a chart. The key t shows all."""
 _MOST_OF_IT = 0.5
 """The least share of a difference with which a cause is said to be most of it."""
 
@@ -68,12 +72,67 @@ def result_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[st
     return [*rows, *_of_others(found.causes)]
 
 
-def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun]) -> set[str]:
-    """Return the names of the figures that the table of a result always shows. A second table below it need not repeat
-    them. ``judged``: the judgement of the two runs; None for a pair without one. Only a change has such a table."""
+def few_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[str, str]) -> list[ResultRow]:
+    """Return at most MOST_ROWS rows of :func:`result_rows`, for a page that shows the others at a key: the chapter's
+    figure, the figures of the verdict, and the time that explains it (:func:`_explaining`). If the verdict has too many
+    figures, those without a row are told in it with their values (``presenter.runs.verdict``). The arguments are those
+    of :func:`result_rows`."""
+    rows = [row for row in result_rows(judged, runs, which) if not row.extra]
+    figures = [row for row in rows if row.name not in _TIMES]
+    for one in (judged.against, judged.first):
+        if len(figures) > MOST_ROWS and one is not None:
+            figures = [row for row in figures if row.name != one.name]
+    explains = _explaining(judged, [row for row in rows if row.name in _TIMES])
+    return [*figures, *([explains] if explains is not None else [])][:MOST_ROWS]
+
+
+def _explaining(judged: PairJudgement, times: Sequence[ResultRow]) -> ResultRow | None:
+    """Return the one row of ``times`` that explains the verdict, with the name of its cause if it is of one alone: the
+    time that the change can end, or that of other causes if these explain the verdict, or grew while latency became
+    worse. Return None without a time."""
+    if not times:
+        return None
+    causes, row = judged.found.causes, times[0]
+    grew = (most := most_of_others(causes)) is not None and most.ns[1] > most.ns[0]
+    if judged.cause is not None or (grew and judged.latency in ("worse", "perhaps worse")):
+        row = times[-1]
+    one = _alone(causes, row)
+    if one is None or row.name != CAN_END:
+        return row
+    return dataclasses.replace(row, told=f"{_label(one)}: {row.told}" if row.told else _label(one))
+
+
+def _alone(causes: Sequence[CauseTime], row: ResultRow) -> CauseTime | None:
+    """Return the cause whose time a row is, if it is the time of one cause alone; else None."""
+    of_row = [one for one in causes if row.name == _ALL or one.treated == (row.name == CAN_END)]
+    took = [one for one in of_row if max(one.ns) >= 1]
+    return took[0] if len(took) == 1 else None
+
+
+def causes_above(judged: PairJudgement | None, runs: Sequence[KnownRun]) -> set[str]:
+    """Return the labels of the causes whose times are a row of :func:`few_rows`. A table of causes need not repeat
+    them. ``judged``: the judgement of the two runs; None for a pair without one."""
     if judged is None or judged.relation != "changed":
         return set()
-    return {row.name for row in result_rows(judged, runs, RUN_HEADS[:2]) if not row.extra}
+    rows = (row for row in few_rows(judged, runs, RUN_HEADS[:2]) if row.name in _TIMES)
+    found = (_alone(judged.found.causes, row) for row in rows)
+    return {one.label for one in found if one is not None}
+
+
+def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun], *, few: bool = False) -> set[str]:
+    """Return the names of the figures that the table of a result always shows. A second table below it need not repeat
+    them. ``judged``: the judgement of the two runs; None for a pair without one. Only a change has such a table.
+    ``few``: True for the table of :func:`few_rows`."""
+    if judged is None or judged.relation != "changed":
+        return set()
+    rows = few_rows(judged, runs, RUN_HEADS[:2]) if few else result_rows(judged, runs, RUN_HEADS[:2])
+    return {row.name for row in rows if not row.extra}
+
+
+def _without_repeats(rows: Sequence[ResultRow], judged: PairJudgement) -> list[ResultRow]:
+    """Return rows without the factors that the verdict above them tells. The doubt behind a factor stays."""
+    said = {one.name: events_told(one) or difference_told(one.factor, one.how) for one in effects_told(judged)}
+    return [dataclasses.replace(row, told=row.told.removeprefix(said.get(row.name, "")).lstrip(", ")) for row in rows]
 
 
 def _of_latency(
@@ -195,8 +254,13 @@ def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
     if most is None:
         return [ResultRow(name, first, second, "" if any(least) else SAME)]
     share = "most" if (most.ns[1] - most.ns[0]) / step >= _MOST_OF_IT else "largest"
-    label = NOISE_IN_CELL if most.own_load else most.label.partition(" (")[0]
-    return [ResultRow(name, first, second, f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}, {share}: {label}")]
+    moved = f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}"
+    return [ResultRow(name, first, second, f"{moved}, {share}: {_label(most)}")]
+
+
+def _label(cause: CauseTime) -> str:
+    """Return a cause in the few words of a cell."""
+    return NOISE_IN_CELL if cause.own_load else cause.label.partition(" (")[0]
 
 
 def most_of_others(causes: Sequence[CauseTime]) -> CauseTime | None:
@@ -241,13 +305,16 @@ def result_table(
     *,
     proven: bool = False,
     most: int | None = None,
+    few: bool = False,
 ) -> Lines:
     """Return the rows of :func:`result_rows` as a table; [] if there are none. No cell is cut: words that are too long
     go on in the next line. ``head``: the first cell of the head, such as the state of the proof. ``proven``: True if a
     proof judges the change, so that these two runs do not. ``most``: the most rows, if some of them are extra; None for
-    all."""
+    all. ``few``: True for :func:`few_rows` alone, without the factors that a verdict above tells."""
     which = columns_of("changed", runs, undecided=proven)
-    rows = result_rows(judged, runs, which)
+    rows = few_rows(judged, runs, which) if few else result_rows(judged, runs, which)
+    if few and not proven:
+        rows = _without_repeats(rows, judged)
     while most is not None and len(rows) > most and any(row.extra for row in rows):
         rows.remove(next(row for row in reversed(rows) if row.extra))
     if not rows:

@@ -6,6 +6,8 @@ The first line of a result: did the change do its work, and is the latency bette
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from jitter_workshop.flow.chapters.judging import by_the_due_time
 from jitter_workshop.flow.measuring.known_reason import UNCOMPARED
 from jitter_workshop.model.effect import RUN_NAMES, Effect
@@ -28,16 +30,18 @@ _NO_CHANGE_LEFT = "No clear change in the figures that can be compared."
 _UNDECIDED = "Latency: two runs do not decide it."
 
 
-def verdict_of_change(judged: PairJudgement, width: int) -> Text:
+def verdict_of_change(judged: PairJudgement, width: int, rows: Collection[str] | None = None) -> Text:
     """Return the verdict on a change between two runs, all of it emphasised. A sure effect on latency comes first, with
     its size; else the work of the change does. Return an empty text if nothing is known. ``width``: the width of a
     line. The two values of a figure are left out if the verdict would need a second line for them: the table has
-    them."""
+    them. ``rows``: the names of the figures in a table of few rows. The verdict then has the two values of each other
+    figure, and of no figure in a row. None for a table of all figures."""
     mixed = judged.sure and judged.against is not None
     role = "accent" if mixed else _ROLES.get(judged.latency, "accent")
 
-    def verdict(*, latency: bool, work: bool) -> Text:
-        of_latency, of_work = _latency_told(judged, values=latency), work_told(judged, values=work)
+    def verdict(*, latency: bool, work: bool, against: bool = False) -> Text:
+        of_latency = _latency_told(judged, values=latency, against=against)
+        of_work = work_told(judged, values=work)
         # One sentence is loud: beside a figure that moved, a pair that cannot be compared is no alarm.
         quiet = of_work and judged.latency == "not comparable"
         parts = [(of_latency, "text" if quiet else f"bold {role}"), (of_work, "bold accent")]
@@ -47,6 +51,10 @@ def verdict_of_change(judged: PairJudgement, width: int) -> Text:
                 told.append(f"{' ' if told else ''}{text}", style)
         return told
 
+    if rows is not None:
+        of_all = (judged.first, judged.of_chapter, judged.against)
+        latency, work, against = (one is not None and one.name not in rows for one in of_all)
+        return verdict(latency=latency, work=work, against=against)
     shorter = (verdict(latency=latency, work=work) for latency, work in ((True, True), (True, False)))
     return next((told for told in shorter if len(told) <= width), verdict(latency=False, work=False))
 
@@ -63,8 +71,21 @@ def work_told(judged: PairJudgement, *, values: bool = False) -> str:
     return f"{capital(one.name)}: {_moved(one)}{both}, {AS_SAID if judged.work == 'done' else _NOT_AS_SAID}."
 
 
-def _latency_told(judged: PairJudgement, *, values: bool) -> str:
-    """Return a sentence on the latency of two runs. ``values``: True to tell the two values of a sure effect."""
+def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
+    """Return the effects whose factor :func:`verdict_of_change` tells."""
+    leads, other = judged.latency in _LEADS, judged.doubt == "other figure"
+    told = (
+        judged.of_chapter,
+        judged.first if leads else None,
+        judged.against if leads and judged.latency != "differs" else None,
+        judged.found.tail if other else None,
+    )
+    return tuple(one for one in told if one is not None)
+
+
+def _latency_told(judged: PairJudgement, *, values: bool, against: bool = False) -> str:
+    """Return a sentence on the latency of two runs. ``values``: True to tell the two values of a sure effect.
+    ``against``: the same for the effect in the other direction."""
     first, latency, left_out = judged.first, judged.latency, judged.found.left_out
     if judged.reason is not None:
         return f"{UNCOMPARED[True]}{judged.reason.told}."
@@ -75,8 +96,9 @@ def _latency_told(judged: PairJudgement, *, values: bool) -> str:
         transit, due = map(nice_ns, judged.clocks)
         return f"One run, two clocks: p{DUE_TAIL} is {transit} by transit, {due} from the due time."
     if latency in _LEADS and first is not None:
-        against = "" if latency == "differs" or judged.against is None else f" But {_size(judged.against)}."
-        return f"{_LEADS[latency]}{_size(first, values=values)}.{against}"
+        none = latency == "differs" or judged.against is None
+        but = "" if none or judged.against is None else f" But {_size(judged.against, values=against)}."
+        return f"{_LEADS[latency]}{_size(first, values=values)}.{but}"
     if not latency.startswith("perhaps"):
         return ""
     why = _why_perhaps(judged)

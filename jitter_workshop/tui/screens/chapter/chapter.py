@@ -615,7 +615,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if layout.chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
-            more = "all of it" if self._cuts else "table"
+            more = "all of it" if self._cuts and step.names_table == "table" else step.names_table
             return [*lesson, ("chapter.table", "back to chart" if page.table else more)]
         if self.wide:
             other = self.query_one("#data" if reads else "#lesson", Pane)

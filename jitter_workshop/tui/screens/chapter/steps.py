@@ -78,7 +78,7 @@ from jitter_workshop.stats.effect import (
     readings_apart,
     tail_of,
 )
-from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
+from jitter_workshop.stats.figures import KnownRun, least_length_ns
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
@@ -101,10 +101,7 @@ UNTOUCHED_CHOICE = "No answer is chosen yet. {digits} or ↑ ↓ choose one. Ent
 _AROUND_COMMANDS = 7
 """Rows of a wide screen that belong to the title, the steps, the frame of the figures, the sentences and the keys."""
 _ROOMY = 44
-"""The number of terminal lines from which the step ``compare`` has room for all counts."""
-_FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
-"""Limits on rows. _FEW_COUNTS: rows for causes and counts together on a low terminal. _FEW_CAUSES: rows for causes on a
-low terminal. _SOME_CAUSES: rows for causes on a high terminal."""
+"""The number of terminal lines from which the step ``compare`` has room for all lines of its result."""
 
 Work = Literal[
     "stay",
@@ -236,6 +233,8 @@ class Step:
     """True if the step tells the outcome of the guess, though its own run does not decide it."""
     draws_imports = False
     """True if the chart shows imported curves, if the learner wants them."""
+    names_table = "table"
+    """The words at the key t, which shows the numbers in place of the chart."""
     in_hunt = HuntRole()
     """The role of the step in a hunt for a noise."""
 
@@ -1338,6 +1337,7 @@ class Compare(Step):
     after_change = True
     tells_guess = True
     draws_imports = True
+    names_table = "all figures"
     in_hunt = HuntRole(asks=True, cures=True, remembers=1)
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
@@ -1526,21 +1526,18 @@ class Compare(Step):
             return []
         if both is None:
             return chapter_view.gap_rates(self.walk, self.name, width)
-        roomy = self.screen.size.height >= _ROOMY
-        # The chart has the height; the table has every cause and count.
-        most = None if not self.layout.chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        every, above = count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures), self.names_told
-        # The whole table is also read without the result above it.
-        found = tuple(one for one in every if not self.layout.chart or one.name not in above)
-        causes = effect_table.causes_with_row(self._causes, most, self._told)
-        if self.layout.chart and not roomy:
-            few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
-            guessed = {figure_with_id(name).title for name in self.walk.runs.guessed_figures}
-            order = sorted(found, key=lambda one: (one.name not in guessed, one.name not in named, one.factor < MOVED))
-            found = tuple(order[: max(few, len(guessed), 1)])
+        found = count_effects(*both, self.walk.runs.shows, self.walk.runs.guessed_figures)
+        caused = chapter_counts(both[0].run, self.walk.runs.shows, self.walk.runs.guessed_figures)
+        if self._few:
+            # Below the lesson stands what moved; the key t shows every cause and count.
+            above, named = self.names_told, caused | self._named
+            found = tuple(e for e in found if e.name in named and e.name not in above and e.factor >= MOVED)
+            rests = {self._judgement.cause.label} if self._judgement and self._judgement.cause else set[str]()
+            causes = effect_table.few_causes(self._causes, result_table.causes_above(self._judgement, both), rests)
+        else:
+            causes = effect_table.causes_with_row(self._causes, named=self._told)
         undecided = proof.proof_is_undecided(self.proof)
         origin, relation = one_run.origin_of(both[0]), self._relation
-        caused = chapter_counts(both[0].run, self.walk.runs.shows, self.walk.runs.guessed_figures)
         told = effect_table.two_run_table(
             found, width, origin, relation, causes, undecided=undecided, runs=both, judged=self._sure, caused=caused
         )
@@ -1554,16 +1551,19 @@ class Compare(Step):
         # One run in both places has no table.
         if both is None or both[0].run.id == both[1].run.id:
             return set()
-        return result_table.names_told(self._judgement, both)
+        return result_table.names_told(self._judgement, both, few=self._few)
+
+    @property
+    def _few(self) -> bool:
+        """Return True if the page shows only the figures that matter most. The key t then shows all of them."""
+        return self.layout.chart and not self.walk.host.rehearsed
 
     @property
     def _named(self) -> set[str]:
-        """Return the names of the counts that explain the result. The table shows these counts first if there is little
-        room."""
-        if self._relation == "alike" and self._both is not None:
-            return named_unchanged(self._effects, self._both) if self._effects is not None else set()
-        found = self._effects if self._compared is not None else None
-        return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
+        """Return the names of the counts that explain the result of two equal runs."""
+        if self._relation != "alike" or self._both is None or self._effects is None:
+            return set()
+        return named_unchanged(self._effects, self._both)
 
     @property
     def _told(self) -> set[str]:
@@ -1636,9 +1636,12 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             return effect.result_of_two_runs(found, both, width, short=self._short)
         key = "m" if self._made_anew is not None else ""
-        if not key and self._reason is not None and self._reason.run == 0 and self.walk.host.applied:
+        first = found.unknown_run == 0 if self._reason is None else self._reason.run == 0
+        if not key and first and self.walk.host.applied:
             key = "restore first: u"
-        result = effect.result_of_two_runs(found, both, width, proof=self._known, short=self._short, key=key)
+        result = effect.result_of_two_runs(
+            found, both, width, proof=self._known, short=self._short, few=self._few, key=key
+        )
         notes = [] if self._notes_below else result.notes
         both_ways = "" if self._short else self.walk.noise.both_ways()
         told = list(result.told if result.lines else wrap(runs.unshown, width))
