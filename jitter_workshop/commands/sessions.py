@@ -369,7 +369,7 @@ def _table(sessions: tuple[Session, ...], current: str | None) -> str:
 
 def _run_lines(runs: tuple[Run, ...]) -> list[str]:
     """Return a table of runs with their latencies. A run of the ring that has only transit says so."""
-    from jitter_workshop.model.run import INTENDED
+    from jitter_workshop.model.run import HANDOFF, INTENDED
     from jitter_workshop.stats.figures import LATENCY_EXPLAINED, TRANSIT
     from jitter_workshop.stats.scale import nice_ns
 
@@ -380,7 +380,7 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         found, due = run.latency, INTENDED in run.histograms
         figures = (run.percentile("50"), run.percentile("99.9"), found.max if found else None)
         shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
-        part = "" if due or run.workload != "ring" else f"  {TRANSIT}"
+        part = "" if due or run.workload != "ring" else f"  {HANDOFF if run.by_handoff else TRANSIT}"
         part += ("" if run.complete else "  stopped early") + (f"  {run.mark}" if run.mark else "")
         lines.append(f"  {run.id:<21} {clean(run.label, WORD):<18} {clean(run.workload, CELL):<9} {shown}{part}")
     return [*lines, f"  {LATENCY_EXPLAINED}"] if any(INTENDED in run.histograms for run in runs) else lines

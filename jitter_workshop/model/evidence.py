@@ -82,6 +82,32 @@ THROTTLED = "throttled"
 """
 
 
+CPU_THREADS = (
+    "kworker",
+    "ksoftirqd",
+    "migration",
+    "cpuhp",
+    "idle_inject",
+    "irq_work",
+    "ktimers",
+    "rcuc",
+    "backlog_napi",
+)
+"""The beginnings of the names of kernel threads of which each CPU has its own, before a slash and the CPU
+(Documentation/admin-guide/kernel-per-CPU-kthreads.rst)."""
+FREE_THREADS = (
+    "kswapd",
+    "kcompactd",
+    "khugepaged",
+    "ksmd",
+    "rcuo",
+    "rcu_",
+    "jbd2",
+    "kauditd",
+    "writeback",
+    "khungtaskd",
+)
+"""The beginnings of the names of other kernel threads, which a mask can move."""
 MEASURED = "the measured threads"
 """The name of ``task`` for all measured threads of a run together. The kernel's own names are too short for it."""
 NOT_OURS = " (another workshop?)"

@@ -56,6 +56,8 @@ OwnLatency = Literal[
     "perhaps better",
     "perhaps worse",
     "no clear change",
+    "not compared",
+    "alike",
     "difference seen",
     "not comparable",
     "not read",
@@ -65,6 +67,8 @@ OwnLatency = Literal[
 - ``better``, ``worse``: it changed by more than chance explains.
 - ``perhaps better``, ``perhaps worse``: it changed, but for another reason than the change, perhaps.
 - ``no clear change``: no figure of latency or stalls changed clearly.
+- ``not compared``: no figure of latency or stalls could be compared.
+- ``alike``: nothing was changed between the two runs, so they differ only by chance.
 - ``difference seen``: it changed, and neither run is better: they are two kinds of run.
 - ``not comparable``: the latencies of the two runs cannot be compared.
 - ``not read``: this version of the program has no report on a trace of the runs, which may say more.
@@ -78,6 +82,7 @@ class OwnResult:
     - ``latency``: what the runs show of the latency.
     - ``figure``: True if the chapter's own figure moved as the lesson says, and is not ``latency`` itself. False if it
       did not move so. None if the chapter has no such figure, or if the runs do not show it.
+    - ``apart``: the factor by which two runs without a change differ in the figure that judges them; else None.
     - ``proof``: the verdict of the chapter's newest proof, if it has enough rounds, else None. A proof is better
       evidence than two runs.
     """
@@ -85,6 +90,7 @@ class OwnResult:
     latency: OwnLatency
     figure: bool | None = None
     proof: VerdictWord | None = None
+    apart: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -329,7 +329,7 @@ FIGURES = {
     figure.id: figure
     for figure in (
         Figure("preempted", "the thread preempted", "a second", _preempted_a_second, _one_stall),
-        Figure("threads-preempted", "our threads preempted", "a second", _preempted_threads, _one_stall),
+        Figure("threads-preempted", "measured threads preempted", "a second", _preempted_threads, _one_stall),
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
         Figure("slept", "the thread gave its CPU up", "a second", _rate(_slept), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),

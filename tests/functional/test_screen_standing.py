@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from jitter_workshop.flow.chapters.kept_settings import KeptSetting, KeptSettings
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.course.kept_settings import GIVE_BACK
 from jitter_workshop.presenter.host.changes import GONE_ALREADY, NOTHING_OF_CHAPTER, farewell
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import steps
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
@@ -89,10 +92,10 @@ async def test_a_later_chapter_tells_the_settings_of_an_earlier_one_and_gives_th
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         told = " ".join(text_of(app).split())
-        assert "u gives them back." in told
+        assert "u restores them." in told
         # In the list of what the run will be, and above the keys.
         assert told.count("stat-interval=10 (from Pages)") == 2
-        assert offered(app)["chapter.restore"] == "give back"
+        assert "u restore" in text_of(app)
         await pilot.press("u")
         assert isinstance(app.screen, Question)
         assert GIVE_BACK in text_of(app)
@@ -106,6 +109,31 @@ async def test_a_later_chapter_tells_the_settings_of_an_earlier_one_and_gives_th
         assert "chapter.restore" not in offered(app)
         await pilot.press("u")
         assert NOTHING_OF_CHAPTER in " ".join(text_of(app).split())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_first_page_asks_to_restore_what_the_lesson_does_not_bear(
+    course: Path, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    madecourse.add_alone(course)
+    live = open_live(tree, course, monkeypatch)
+    applied(live, tree, monkeypatch)
+    hinders = KeptSettings((KeptSetting("stat-interval", "10", "Pages"),), no_load=("stat-interval",))
+    monkeypatch.setattr(steps, "kept_settings", lambda *_: hinders if live.context.standing() else None)
+    app = WorkshopApp(live, "alone")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.step == "look"
+        told = " ".join(text_of(app).split())
+        assert "stat-interval=10 is still applied (from Pages): this chapter's load cannot run" in told
+        assert "For the lesson's result, restore it first: u." in told
+        assert "u restore" in text_of(app)
+        await pilot.press("u")
+        assert GIVE_BACK in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "stat-interval" not in {one["id"] for one in live.context.standing()}
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -26,7 +26,8 @@ from jitter_workshop.report.diagnosis_words import IN_A_GUEST, NO_EVENT, acts_on
 
 
 @pytest.mark.parametrize(
-    ("thread", "named"), [("sampler", "our thread"), ("sleeper", "our thread"), ("accumulator", "accumulator")]
+    ("thread", "named"),
+    [("sampler", "the measured thread"), ("sleeper", "the measured thread"), ("accumulator", "accumulator")],
 )
 def test_the_only_measured_thread_has_the_word_of_the_lesson(thread: str, named: str) -> None:
     stall = ExplainedStall(0, 12_500_000, 1, thread, 1, 0, ())

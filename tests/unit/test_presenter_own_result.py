@@ -56,6 +56,15 @@ def test_the_result_in_short_is_the_direction_and_its_doubt_and_the_chapters_fig
     assert result(found) == said
 
 
+def test_a_latency_without_a_figure_that_can_be_compared_is_not_compared() -> None:
+    assert result(Effects(None, None, COUNT, shown=COUNT)) == OwnResult("not compared", True)
+    assert result(Effects(None, None, None, missed=COUNT, left_out="waits")) == OwnResult("not compared", False)
+
+
+def test_two_runs_without_a_change_have_their_distance_as_result() -> None:
+    assert result(Effects(None, None, ALIKE, tail=ALIKE), "alike") == OwnResult("alike", apart=1.57)
+
+
 def test_a_count_that_moved_more_than_the_curve_became_worse_is_the_result() -> None:
     assert result(Effects(WORSE, None, WORSE, shown=COUNT)) == OwnResult("no clear change", True)
 

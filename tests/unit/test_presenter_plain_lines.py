@@ -195,6 +195,11 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
         (OwnResult("no clear change", True), "did its work", "by your two runs; latency has no clear change"),
         (OwnResult("not comparable", True), "did its work", "by your two runs; their latency is not comparable"),
         (OwnResult("no clear change"), "no clear change", "by your two runs"),
+        (OwnResult("not compared", True), "did its work", "by your two runs; their latency was not compared"),
+        (OwnResult("not compared"), "not compared", "by your two runs"),
+        (OwnResult("alike", apart=1.41), "runs differ 41 %", "by your two runs; nothing was changed between them"),
+        (OwnResult("alike", apart=2.6), "runs differ 2.6×", "by your two runs; nothing was changed between them"),
+        (OwnResult("alike", apart=1.01), "runs agree", "by your two runs; nothing was changed between them"),
         (
             OwnResult("no clear change", False),
             "no clear change",

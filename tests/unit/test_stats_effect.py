@@ -460,7 +460,7 @@ def test_the_preemptions_of_each_thread_have_a_row_that_names_it() -> None:
     assert of_chapter.name == "the accumulator preempted"
     together = effect_on("threads-preempted", KnownRun(first), KnownRun(second))
     assert together is not None
-    assert (together.name, together.values) == ("our threads preempted", ("291", "531 a second"))
+    assert (together.name, together.values) == ("measured threads preempted", ("291", "531 a second"))
 
 
 def test_counts_that_chance_may_explain_are_no_effect() -> None:

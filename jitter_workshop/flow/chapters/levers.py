@@ -9,7 +9,7 @@ from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.model.change import IRQ_AFFINITY
 from jitter_workshop.model.course import Chapter, Course, touches_before
 from jitter_workshop.model.diagnosis import Suspect
-from jitter_workshop.model.evidence import FAULT, MEASURED
+from jitter_workshop.model.evidence import CPU_THREADS, FAULT, FREE_THREADS, MEASURED
 from jitter_workshop.model.spec import KINDS, helper_threads
 from jitter_workshop.tuning.tunables.interrupts import refuses
 
@@ -22,10 +22,10 @@ _TOUCHED = "touched"
 page faults of these runs."""
 
 _TASKS = ("isolation", "isolcpus", FIFO)
-_OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
+_OF_KERNEL = re.compile("|".join(FREE_THREADS))
 _UNBOUND = re.compile(r"kworker/u")
-_BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work|ktimers|rcuc|backlog_napi)/\d")
-"""The names of kernel threads that are bound to one CPU (Documentation/admin-guide/kernel-per-CPU-kthreads.rst)."""
+_BOUND = re.compile(rf"({'|'.join(CPU_THREADS)})/\d")
+"""The names of kernel threads that are bound to one CPU."""
 _STOPPERS = ("migration",)
 """The names of kernel threads of the stop class. Each is bound to one CPU, and preempts threads of every real-time
 priority.

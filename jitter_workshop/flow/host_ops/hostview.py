@@ -84,7 +84,7 @@ def _cpus(view: HostView) -> Fact:
         value += ", " + ", ".join(extra)
     meaning = "each measured thread runs all the time and needs a CPU of its own"
     if online == 1:
-        meaning = "every other task takes its time from our threads"
+        meaning = "every other task takes its time from the measured threads"
     elif online == 2:
         meaning = (
             "with one measured thread, one CPU is left for all other tasks; with two measured threads, none is left"
@@ -269,7 +269,7 @@ def _neighbours(view: HostView) -> Fact | None:
     running, slash, total = words[3].partition("/") if len(words) > 3 else ("", "", "")
     if not slash or not running.isdigit() or not total.isdigit():
         return None
-    meaning = "each task that wakes, also a kernel thread, may take the CPU from one of our threads"
+    meaning = "each task that wakes, also a kernel thread, may take the CPU from a measured thread"
     return Fact("Tasks", f"{int(total)} exist, {int(running)} can run now", meaning, "/proc/loadavg")
 
 
@@ -286,7 +286,7 @@ def _memlock(view: HostView) -> Fact | None:
     limit = view.host.memlock_limit_bytes
     if limit is None or limit >= 64 << 20 or read_limits(view.root).may_lock:
         return None  # CAP_IPC_LOCK lifts the limit
-    meaning = "our threads cannot lock more memory than this, so a page fault can show as a stall"
+    meaning = "the measured threads cannot lock more memory than this, so a page fault can show as a stall"
     return Fact("Locked memory", f"at most {limit // 1024} KiB", meaning, "ulimit -l")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.course import CONTROL, TREATED
 from jitter_workshop.model.curve import CurveRole, ImportedRun
-from jitter_workshop.model.run import INTENDED, Run
+from jitter_workshop.model.run import HANDOFF, INTENDED, Run
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
@@ -78,7 +78,7 @@ def told_apart_by_clock(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
 
 def _is_transit(shown: RunCurve) -> bool:
     """Return True if a curve of the ring is one of transit, and its label does not say so yet."""
-    if shown.label.endswith(f", {TRANSIT}"):
+    if shown.label.endswith((f", {TRANSIT}", f", {HANDOFF}")):
         return False
     if shown.run is None:
         return shown.curve.origin == ORIGIN
@@ -86,7 +86,8 @@ def _is_transit(shown: RunCurve) -> bool:
 
 
 def _named_transit(shown: RunCurve) -> RunCurve:
-    label = f"{shown.label}, {TRANSIT}"
+    handoff = shown.run is not None and shown.run.by_handoff
+    label = f"{shown.label}, {HANDOFF if handoff else TRANSIT}"
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 
 

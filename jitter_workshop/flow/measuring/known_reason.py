@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.effect import RUN_NAMES, CauseTime, KnownReason, Relation
-from jitter_workshop.model.evidence import load_called, task_called
+from jitter_workshop.model.evidence import CPU_THREADS, FREE_THREADS, load_called, task_called
 from jitter_workshop.model.judgement import OtherTask
 from jitter_workshop.model.noise import HIDDEN_THREADS
 from jitter_workshop.model.run import Run
@@ -38,19 +38,7 @@ MUCH_WORK = 5.0
 UNCOMPARED = ("Not comparable: ", "Latency is not comparable: ")
 """The words before a reason: of two runs that were made in the same way, and of two with a change between them. The
 change may show in a count all the same."""
-OF_THE_KERNEL = (
-    "kworker",
-    "ksoftirqd",
-    "ktimers",
-    "migration",
-    "cpuhp",
-    "irq_work",
-    "backlog_napi",
-    "rcu_",
-    "rcuc",
-    "kswapd",
-    "kcompactd",
-)
+OF_THE_KERNEL = (*CPU_THREADS, *FREE_THREADS)
 """The beginnings of the names of kernel tasks, which do the work of others. They may do that of a noise, and a change
 may give them more of it."""
 

@@ -49,7 +49,7 @@ from jitter_workshop.model.report import (
     ReportedScreening,
     RunCauses,
 )
-from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
+from jitter_workshop.model.run import HANDOFF, ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import ID, SHORT, called, clean
@@ -127,7 +127,7 @@ _SIDE = re.compile(r"(?:without|with) · \d+ runs?")
 _FIGURES = re.compile(r", p50 [^,]{1,20}, p99\.9 [^,]{1,20}, max [^,]{1,20}, [\d,]+ samples$")
 _QUOTED = re.compile(r"'(.+)'", re.DOTALL)
 _NUMBERED = re.compile(r" \(\d+\)$")
-_BY_CLOCK = re.compile(rf"(.*?)(?: \(settings changed\))?(, {TRANSIT})")
+_BY_CLOCK = re.compile(rf"(.*?)(?: \(settings changed\))?(, (?:{TRANSIT}|{HANDOFF}))")
 
 
 @dataclass(frozen=True, slots=True)

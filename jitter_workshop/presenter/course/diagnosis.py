@@ -444,8 +444,8 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     begun = [(piece.offset_ns, cause_words(piece.kind, piece.name, LISTED)) for piece in stall.timeline]
     if begun and begun[0][0]:
         begun.insert(0, (0, _STARTS))
-    # A lesson calls the only measured thread "our thread"; the threads of the ring have names of their own.
-    who = "our thread" if stall.thread in _ALONE else clean(stall.thread, WORD)
+    # The threads of the ring have names of their own.
+    who = "the measured thread" if stall.thread in _ALONE else clean(stall.thread, WORD)
     begun.append((stall.duration_ns, f"{who} goes on"))
     wide = max(cell_len(nice_ns(at)) for at, _ in begun)
     rows = [[f"at {nice_ns(at):>{wide}}", what] for at, what in begun]

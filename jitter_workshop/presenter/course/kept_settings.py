@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.kept_settings import KeptSetting, KeptSetting
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import ID, MOST_ENTRIES, WORD, capital, clean, many
 
-GIVE_BACK = "Give back what earlier chapters have applied?"
+GIVE_BACK = "Restore what earlier chapters have applied?"
 """The question before these settings are restored."""
 
 
@@ -31,17 +31,27 @@ def kept_told(kept: KeptSettings | None, key: str = "") -> str:
         told = f"{_named(one)} is still applied{origin}{': ' if effect else ''}{'; '.join(effect)}."
     else:
         told = " ".join([f"Still applied: {_listed(kept.settings)}.", *(f"{capital(one)}." for one in _effects(kept))])
-    return f"{told} {_offer(kept, key)}" if key else told
+    what = "it" if len(kept.settings) == 1 else "them" if len(kept.to_give_back) > 1 else _first(kept)
+    return f"{told} {_offer(kept, what, key)}" if key else told
 
 
-def _offer(kept: KeptSettings, key: str) -> str:
-    """Return the sentence that offers to give settings back. It proposes to do this first if they hinder the run."""
-    what = (
-        "it" if len(kept.settings) == 1 else "them" if len(kept.to_give_back) > 1 else clean(kept.to_give_back[0], ID)
-    )
+def kept_in_brief(kept: KeptSettings | None, key: str) -> str:
+    """Return :func:`kept_told` for a page whose list has the settings and what they do: of settings that hinder the
+    run, only the offer to restore them first. The chapter's first page has told the reason."""
+    if kept is None or not kept.hinders or not key:
+        return kept_told(kept, key)
+    return _offer(kept, _first(kept) if len(kept.to_give_back) == 1 else "these settings", key)
+
+
+def _first(kept: KeptSettings) -> str:
+    return clean(kept.to_give_back[0], ID)
+
+
+def _offer(kept: KeptSettings, what: str, key: str) -> str:
+    """Return the sentence that offers to restore settings. It proposes to do this first if they hinder the run."""
     if not kept.hinders:
-        return f"{key} gives {what} back."
-    return f"For the lesson's result, give {what} back first: {key}."
+        return f"{key} restores {what}."
+    return f"For the lesson's result, restore {what} first: {key}."
 
 
 def _listed(settings: Sequence[KeptSetting]) -> str:

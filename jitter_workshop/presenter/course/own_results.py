@@ -33,8 +33,7 @@ class OwnResults:
         compares nothing."""
         context = self._workshop.context
         runs = context.progress(chapter.id).runs
-        of_change = chapter.changes != "nothing" or chapter.shows is not None
-        if not of_change or chapter.hunt or not set(SLOTS) <= set(runs):
+        if chapter.hunt or not set(SLOTS) <= set(runs):
             return None
         made = tuple(runs[slot] for slot in SLOTS)
         if chapter.id not in self._judged or self._judged[chapter.id][0] != self._state(made):
@@ -62,7 +61,8 @@ class OwnResults:
             # Without the reports, the judgement could be another one than that of the step compare.
             return OwnResult("not read")
         view = walk.comparison.view()
-        if view is None:
+        of_change = chapter.changes != "nothing" or chapter.shows is not None
+        if view is None or not (of_change or view.relation == "alike"):
             return None
         found = result_in_short(view, unshown=bool(walk.runs.unshown))
         proof = newest(self._workshop, walk)

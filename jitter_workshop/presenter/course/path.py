@@ -45,6 +45,7 @@ _PROVEN: dict[VerdictWord, tuple[str, str]] = {
 _COUNT_MOVED = "did its work"
 _UNCLEAR: dict[OwnLatency, str] = {
     "no clear change": "latency has no clear change",
+    "not compared": "their latency was not compared",
     "not comparable": "their latency is not comparable",
 }
 """Result without a verdict on latency → the words that explain it beside a count that moved."""
@@ -119,15 +120,30 @@ def kind_or_result(entry: PathEntry) -> tuple[str, str]:
         return CHANCE_WORDS[entry.chance], _LOUD.get(entry.chance, "dim")
     if own.proof is not None:
         return _PROVEN[own.proof]
+    if own.apart is not None:
+        return _apart_told(own.apart), "text"
     if own.figure and own.latency in _UNCLEAR:
         return _COUNT_MOVED, "text"
     return own.latency, _BETWEEN_RUNS.get(own.latency, "text")
+
+
+def _apart_told(factor: float) -> str:
+    """Return by how much two runs without a change differ, in a few words: ``runs differ 41 %``."""
+    # Before two runs are judged, home needs none of these modules.
+    from jitter_workshop.stats.effect import ALIKE, MOVED
+    from jitter_workshop.stats.scale import times_told
+
+    if factor < ALIKE:
+        return "runs agree"
+    return f"runs differ {f'{times_told(factor)}×' if factor >= MOVED else f'{100 * (factor - 1):.0f} %'}"
 
 
 def _result_means(own: OwnResult) -> str:
     """Return the words that explain the learner's own result of a chapter."""
     if own.proof is not None:
         return "by your proof, better evidence than two runs"
+    if own.apart is not None:
+        return "by your two runs; nothing was changed between them"
     if own.latency == "not read":
         return "no kept report is of this version; the step compare reads the traces"
     if own.latency == "difference seen":

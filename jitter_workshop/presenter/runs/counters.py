@@ -22,7 +22,7 @@ THREAD, WHOLE = 2, 0
 
 _STEAL_HOLDS = (
     "The kernel counts steal in ticks, from the first block to the last. This includes the time between the blocks "
-    "and the time in which our threads waited. So steal can be longer than the stalls above."
+    "and the time in which the measured threads waited. So steal can be longer than the stalls above."
 )
 _SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"

@@ -31,7 +31,7 @@ from jitter_workshop.model.walk import BootWay, CompareView, CureView, RunCurve
 from jitter_workshop.presenter.course import chapter as chapter_view
 from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
 from jitter_workshop.presenter.course.chapter import Fold
-from jitter_workshop.presenter.course.kept_settings import kept_in_short, kept_told
+from jitter_workshop.presenter.course.kept_settings import kept_in_brief, kept_in_short, kept_told
 from jitter_workshop.presenter.course.loads import told_of_loads
 from jitter_workshop.presenter.course.proof_of_isolation import NEXT, said_of_proof
 from jitter_workshop.presenter.host import by_hand, changes
@@ -281,7 +281,7 @@ class Step:
 
     @property
     def gives_back(self) -> tuple[str, ...]:
-        """Return the ids of the settings of earlier chapters that the restore key gives back at this step; () for
+        """Return the ids of the settings of earlier chapters that the restore key restores at this step; () for
         none."""
         return ()
 
@@ -599,6 +599,26 @@ class Look(Step):
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
         airy = self.screen.wide and self.screen.tall
         return fact_lines(self.walk.host.look(), width, title, airy=airy)
+
+    @property
+    def kept(self) -> KeptSettings | None:
+        """Return the settings of earlier chapters with which the first run would show something else than the lesson
+        says. They are best restored before the learner guesses."""
+        if self.walk.hunts or self.walk.host.applied or self.walk.runs.run_in(SLOTS[0]) is not None:
+            return None
+        kept = kept_settings(self.page.workshop, self.walk)
+        return kept if kept is not None and kept.hinders else None
+
+    @property
+    def gives_back(self) -> tuple[str, ...]:
+        kept = self.kept
+        return kept.to_give_back if kept is not None else ()
+
+    def said(self) -> list[str]:
+        return [*filter(None, (kept_told(self.kept, "u"),))]
+
+    def keys(self) -> StepKeys:
+        return StepKeys([("chapter.restore", "")] if self.gives_back else [])
 
 
 _AROUND_PAGE, _BESIDE_PAGE = 5, 3
@@ -968,7 +988,7 @@ class Measure(Step):
         return self.kept.to_give_back
 
     def said(self) -> list[str]:
-        kept = kept_told(self.kept, "u" if self.gives_back else "")
+        kept = kept_in_brief(self.kept, "u" if self.gives_back else "")
         if self.walk.runs.run_in(self.name) is None:
             return [*filter(None, (kept,))]
         offer = self.walk.noise.offer()
@@ -1012,7 +1032,7 @@ class Measure(Step):
     def keys(self) -> StepKeys:
         made = self.walk.runs.run_in(self.name) is not None
         switches = made and not self.after_change and bool(self.walk.noise.offer())
-        first: list[Shown] = [("chapter.restore", "give back")] if self.gives_back else []
+        first: list[Shown] = [("chapter.restore", "")] if self.gives_back else []
         first += [self.noise_key] if switches else []
         if self._to_repeat:
             return StepKeys(first, before_enter=[("chapter.again", "measure again")])

@@ -15,7 +15,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_curves, told_apart_by_clock, with_role
 from jitter_workshop.model.curve import CurveRole
 from jitter_workshop.model.host import mark_notes
-from jitter_workshop.model.run import INTENDED, Run, apart_from_proofs, of_one_kind, of_transit
+from jitter_workshop.model.run import HANDOFF, INTENDED, Run, apart_from_proofs, of_one_kind, of_transit
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import LABEL, NAME, SHORT, WORD, clean, many
 from jitter_workshop.model.walk import RunCurve
@@ -282,7 +282,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chapter. Leave the chapter out where less than _LEAST_CHAPTER characters of it would be left. If ``room`` is
         None, return the full text.
         """
-        aside = f" ({TRANSIT})" if run.id in self._of_transit else ""
+        aside = f" ({HANDOFF if run.by_handoff else TRANSIT})" if run.id in self._of_transit else ""
         aside += f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
