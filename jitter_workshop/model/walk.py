@@ -82,7 +82,8 @@ class OwnResult:
     - ``latency``: what the runs show of the latency.
     - ``figure``: True if the chapter's own figure moved as the lesson says, and is not ``latency`` itself. False if it
       did not move so. None if the chapter has no such figure, or if the runs do not show it.
-    - ``apart``: the factor by which two runs without a change differ in the figure that judges them; else None.
+    - ``apart``: the factor by which two runs without a change differ in the figure that judges them. None if it rests
+      on few events, and for any other pair.
     - ``proof``: the verdict of the chapter's newest proof, if it has enough rounds, else None. A proof is better
       evidence than two runs.
     """

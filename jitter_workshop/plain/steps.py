@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from jitter_workshop.course.masks import judge_mask
-from jitter_workshop.errors import WaitStopped
-from jitter_workshop.flow.chapters.kept_settings import kept_settings
+from jitter_workshop.errors import WaitStopped, WorkshopError
+from jitter_workshop.flow.chapters.kept_settings import hinders_lesson, kept_settings
 from jitter_workshop.model.course import CONTROL, SLOTS, GuessTask, StepName
 from jitter_workshop.model.session import Guess
-from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean
+from jitter_workshop.model.text import LABEL, LINE, SENTENCE, clean, cleaned_sentence
 from jitter_workshop.plain import answering, diagnosing, proving, settings, views
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
@@ -152,6 +152,8 @@ class PlainLook(PlainStep):
         of_program.show_choices(self.walk, self.talk)
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
         self.talk.say(*fact_lines(self.walk.host.look(), self.talk.width, title), "")
+        if (kept := hinders_lesson(self.workshop, self.walk)) is not None:
+            self.talk.tell(kept_told(kept, "restore"))
 
     def entries(self) -> str:
         return of_program.menu_of_choices(self.walk)
@@ -318,15 +320,19 @@ class PlainMeasuredStep(PlainStep):
         self._after_run()
 
     def _measure_control(self) -> None:
-        """Make the control run after the step's run, if the chapter has one."""
-        request = self.walk.measuring.control_request(self.name)
-        if request is None:
-            return
-        self.talk.tell(f"Now {control_run_sentence(request)}.")
+        """Make the control run after the step's run, if the chapter has one. An error is told, and the step goes on
+        without this run."""
         try:
+            request = self.walk.measuring.control_request(self.name)
+            if request is None:
+                return
+            self.talk.tell(f"Now {control_run_sentence(request)}.")
             run = run_plainly(self.workshop, request, self.talk, asked=self._asked)
         except WaitStopped:
             self.talk.tell(STOPPED_WAITING)
+            return
+        except WorkshopError as error:
+            self.talk.tell(cleaned_sentence(error.sentence(), SENTENCE))
             return
         self.walk.record(CONTROL, run)
         if not run.complete:

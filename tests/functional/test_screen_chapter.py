@@ -1749,7 +1749,7 @@ async def test_a_large_screen_draws_the_newest_curves_where_it_has_the_most_room
             assert len(drawn) == (size == (160, 48))
             for one in drawn:
                 assert [shown.label for shown in one.curves] == ["your last: first look"]
-                assert "of another kind" not in text_of(app)
+                assert "of no run of this chapter" not in text_of(app)
                 assert one.region.height >= 10
                 assert chapter_of(app).query_one("#data", Pane).max_scroll_y == 0
 
@@ -1771,7 +1771,7 @@ async def test_a_large_page_without_curves_of_its_chapter_draws_the_newest_of_an
             assert len(drawn) == (size == (160, 48))
             for one in drawn:
                 assert [shown.label for shown in one.curves] == ["your last: first look"]
-                assert "of another kind" in text_of(app)
+                assert "of no run of this chapter" in text_of(app)
 
 
 async def test_beside_long_figures_the_curves_are_drawn_below_the_page() -> None:

@@ -119,6 +119,7 @@ async def test_the_first_page_asks_to_restore_settings_that_hinder_the_lesson(
     live = open_live(tree, course, monkeypatch)
     applied(live, tree, monkeypatch)
     hinders = KeptSettings((KeptSetting("stat-interval", "10", "Pages"),), no_load=("stat-interval",))
+    monkeypatch.setattr(steps, "hinders_lesson", lambda *_: hinders if live.context.standing() else None)
     monkeypatch.setattr(steps, "kept_settings", lambda *_: hinders if live.context.standing() else None)
     app = WorkshopApp(live, "alone")
     async with app.run_test(size=size) as pilot:

@@ -162,7 +162,7 @@ def test_the_question_and_the_answer_name_the_cause_of_the_longest_stalls_too() 
 def test_time_without_an_event_is_no_cause_and_below_the_list_no_choice() -> None:
     assert NO_EVENT in judged_there(of_chapter_1(NOTHING, BASH))
     told = unnamed(of_chapter_1(BASH, unnamed_ns=5_000))
-    assert told.startswith("No event: 5 µs of 9 µs; no choice here")
+    assert told.startswith("No event: 5 µs of 9 µs. This time")
     assert unnamed(of_chapter_1(NOTHING, BASH)) == ""
     assert "cannot tell" in NO_EVENT
     stolen = suspect("steal", "", 0, 5_000)

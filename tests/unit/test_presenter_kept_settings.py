@@ -34,7 +34,7 @@ def test_several_settings_are_listed_by_their_chapters() -> None:
     both = KeptSettings((ISOLATION, *IRQ, THP), CpuSet((0, 2)), ("producer", "accumulator"))
     assert kept_told(both, "restore") == (
         "Still applied: isolation of CPU 1 (from Isolation), irqbalance and irq-affinity (from Interrupts), thp=never. "
-        "Other tasks run on CPUs 0,2, where the producer and accumulator are. restore restores them."
+        "Other tasks run on CPUs 0,2, where the producer and accumulator are. Type 'restore' to restore them."
     )
     hindered = KeptSettings((ISOLATION, THP), CpuSet((0,)), no_load=("isolation",))
     assert kept_told(hindered, "u").endswith(

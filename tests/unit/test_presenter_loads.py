@@ -57,8 +57,9 @@ def test_only_a_pair_of_far_and_near_memory_is_told_and_then_the_cost_of_the_nei
     recorded(walk, ("far", "far"), 560, 0)
     assert told_of_loads(walk) == []
     recorded(walk, ("far", "near"), 560, 1)
-    (told,) = told_of_loads(walk)
+    told, missing = told_of_loads(walk)
     assert "(560 - 20) / 4" in told
+    assert "was not measured" in missing
     walk.noise.switch()
     recorded(walk, ("far", "near"), 400, 2)
     told, cost = told_of_loads(walk)
@@ -72,7 +73,7 @@ def test_only_a_pair_of_far_and_near_memory_is_told_and_then_the_cost_of_the_nei
 def test_a_small_difference_is_no_cost(beside_ns: int, told: bool) -> None:
     said = cost_of_neighbour(run("far", beside_ns), run("far", 541))
     assert f"p50 541 → {beside_ns} ns" in said
-    assert ("takes" in said, "cannot be told" in said) == (told, not told)
+    assert ("takes" in said, "too small to tell" in said) == (told, not told)
 
 
 def test_the_control_run_tells_the_cost_and_is_the_third_curve() -> None:
@@ -82,7 +83,7 @@ def test_the_control_run_tells_the_cost_and_is_the_third_curve() -> None:
     walk.record(CONTROL, run("far", 400, "cccc"))
     assert len(told_of_loads(walk)) == 2
     assert [one.curve.role for one in walk.runs.curves()] == ["cure", "before", "after"]
-    assert walk.noise.offer().endswith("Measure without it?")
+    assert walk.noise.offer().endswith("The control run is then the first run.")
     walk.noise.switch()
     first = walk.runs.run_in("measure")
     assert first is not None

@@ -65,11 +65,23 @@ def test_two_runs_without_a_change_have_their_distance_as_result() -> None:
     assert result(Effects(None, None, ALIKE, tail=ALIKE), "alike") == OwnResult("alike", apart=1.57)
 
 
+@pytest.mark.parametrize("doubt", ["few", "at_least", "by_chance"])
+def test_equal_runs_with_few_events_have_no_distance(doubt: str) -> None:
+    judge = replace(ALIKE, sort="stalls", **{doubt: True})
+    assert result(Effects(None, None, judge, tail=judge), "alike") == OwnResult("alike")
+    assert result(Effects(None, None, None), "alike") == OwnResult("alike")
+
+
+def test_a_latency_that_is_the_chapters_figure_was_compared() -> None:
+    own = replace(ALIKE, name="p50")
+    assert result(Effects(None, None, own, missed=own, tail=own)).latency == "no clear change"
+
+
 def test_a_count_that_moved_more_than_the_curve_became_worse_is_the_result() -> None:
     assert result(Effects(WORSE, None, WORSE, shown=COUNT)) == OwnResult("no clear change", True)
 
 
-@pytest.mark.parametrize("relation", ["unsteady", "strayed", "alike"])
+@pytest.mark.parametrize("relation", ["unsteady", "strayed"])
 def test_runs_between_which_more_or_nothing_changed_are_not_comparable(relation: Relation) -> None:
     assert result(Effects(BETTER, None, BETTER, shown=COUNT), relation) == OwnResult("not comparable")
 

@@ -199,6 +199,11 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
         (OwnResult("not compared"), "not compared", "by your two runs"),
         (OwnResult("alike", apart=1.41), "runs differ 41 %", "by your two runs; nothing was changed between them"),
         (OwnResult("alike", apart=2.6), "runs differ 2.6×", "by your two runs; nothing was changed between them"),
+        (
+            OwnResult("alike"),
+            "two equal runs",
+            "by your two runs; nothing was changed between them; too few stalls to say how far they differ",
+        ),
         (OwnResult("alike", apart=1.01), "runs agree", "by your two runs; nothing was changed between them"),
         (
             OwnResult("no clear change", False),

@@ -185,3 +185,18 @@ def test_few_causes_are_the_large_ones_without_those_in_a_row_above() -> None:
     assert [one.label for one in few_causes(causes)] == ["task 40", "task 30", "task 20"]
     assert [one.label for one in few_causes(causes, {"task 40"})] == ["task 30", "task 20", "task 12"]
     assert [one.label for one in few_causes(causes, named={"task 1"})] == ["task 40", "task 30", "task 1"]
+
+
+def test_a_sure_loss_that_the_verdict_leaves_out_has_a_row_of_its_own() -> None:
+    judge = Effect(FIGURES["stalls-100us"].title, ("150", "100 a second"), 1.5, "better", "fewer", sort="stalls")
+    lead = Effect(FIGURES["stalls-1ms"].title, ("80", "8 a second"), 10.0, "better", "fewer", sort="stalls")
+    loss = Effect(FIGURES["stalls-10us"].title, ("1000", "2500 a second"), 2.5, "worse", "more", sort="stalls")
+    found = dataclasses.replace(
+        FOUND, lead=lead, tail=judge, but=loss, nearest=judge, differences=(judge, lead, loss), causes=()
+    )
+    judged = judge_pair(found, RUNS)
+    assert judged.latency == "perhaps better"
+    assert judged.against == loss
+    verdict, rows_ = few(found)
+    assert "2.5×" not in verdict
+    assert any(row.startswith(loss.name) and row.endswith("2.5× more") for row in rows_)

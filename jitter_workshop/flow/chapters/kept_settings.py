@@ -11,7 +11,7 @@ from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import IRQ_HERE
-from jitter_workshop.model.course import Course
+from jitter_workshop.model.course import SLOTS, Course
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import noise
 
@@ -54,6 +54,16 @@ class KeptSettings:
     def to_give_back(self) -> tuple[str, ...]:
         """Return the ids of the settings to give back before the run: those that hinder it, else all of them."""
         return self.hinders or tuple(one.ident for one in self.settings)
+
+
+def hinders_lesson(workshop: Workshop, walk: ChapterWalk) -> KeptSettings | None:
+    """Return the settings of other chapters with which the chapter's first run would show something else than the
+    lesson says, and which are best restored before the learner guesses. Return None if there are none, after the first
+    run, after the chapter's own change, and in a hunt."""
+    if walk.hunts or walk.host.applied or walk.runs.run_in(SLOTS[0]) is not None:
+        return None
+    kept = kept_settings(workshop, walk)
+    return kept if kept is not None and kept.hinders else None
 
 
 def kept_settings(workshop: Workshop, walk: ChapterWalk, request: MeasureRequest | None = None) -> KeptSettings | None:

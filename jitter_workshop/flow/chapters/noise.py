@@ -58,6 +58,8 @@ class ChapterNoise:
                 asked = "Go back to the runs with the noise?" if kept else "Measure this host while the noise runs?"
                 return f"The chapter's noise ({company.noise}) is off. {asked}"
             asked = "Go back to the runs without the noise?" if kept else "Measure without it?"
+            if others and not kept:
+                asked = "Go on without it? The control run is then the first run."
             what = noise(company.noise).what
             return f"The chapter's noise: {what[:1].lower()}{what[1:]} {asked}"
         if self._runs.progress.noise or any(m.noise for m in self._chapter.measurements):

@@ -143,7 +143,11 @@ class ChapterRuns:
         own = dict(sorted(runs.items(), key=lambda one: one[1].started_at))
         control = self.control
         # The chapter's own runs are the newest, whenever the control run was made.
-        return self.curves_of(own if control is None or not own else {CONTROL: control, **own})
+        company = self._chapter.company
+        if control is None or not own or company is None:
+            return self.curves_of(own)
+        # A run made without the noise by the learner has the first run's label.
+        return self.curves_of({CONTROL: dataclasses.replace(control, label=company.control), **own})
 
     def curves_of(self, runs: Mapping[str, Run]) -> tuple[RunCurve, ...]:
         """Return the curves of ``runs`` of this chapter, by slot and in this order. Further curves that the lesson asks

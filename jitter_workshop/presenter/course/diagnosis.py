@@ -155,8 +155,8 @@ def unnamed(seen: SeenCauses) -> str:
     if not seen.unnamed_ns:
         return ""
     return (
-        f"No event: {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}; no choice here, because this kernel's "
-        "trace cannot say what took it."
+        f"No event: {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}. This time is not in the list, because "
+        "the trace cannot say what took it."
     )
 
 

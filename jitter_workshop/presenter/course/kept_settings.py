@@ -50,8 +50,8 @@ def _first(kept: KeptSettings) -> str:
 def _offer(kept: KeptSettings, what: str, key: str) -> str:
     """Return the sentence that offers to restore settings. It proposes to do this first if they hinder the run."""
     if not kept.hinders:
-        return f"{key} restores {what}."
-    return f"For the lesson's result, restore {what} first: {key}."
+        return f"Type '{key}' to restore {what}." if len(key) > 1 else f"{key} restores {what}."
+    return f"For the lesson's result, restore {what} first: {f'type {key!r}' if len(key) > 1 else key}."
 
 
 def _listed(settings: Sequence[KeptSetting]) -> str:

@@ -48,8 +48,11 @@ def one_load(far: Run, near: Run) -> str:
 
 
 def _told_cost(walk: ChapterWalk, far: Run) -> str:
-    """Return what the neighbour costs; "" if the run with far memory was not made both with it and without it."""
-    other = walk.runs.other_run("measure")
+    """Return what the neighbour costs, or that it was not measured. Return "" if the chapter has no control run, and
+    while it shows the runs without the neighbour, if the run with far memory was not made both ways."""
+    company, other = walk.chapter.company, walk.runs.other_run("measure")
+    if other is None and company is not None and company.control and walk.noise.on:
+        return "The neighbour's cost was not measured. Repeat the step 'again': a run without the neighbour follows it."
     if other is None or other.memory != far.memory:
         return ""
     if changed := other_changed_settings(walk.chapter, *sorted((far, other), key=lambda run: run.started_at)):
@@ -66,6 +69,6 @@ def cost_of_neighbour(beside: Run, alone: Run) -> str:
     medians = f"p50 {without_ns:,} → {with_ns:,} ns"
     share = (with_ns - without_ns) / without_ns
     if share < LEAST_COST:
-        return f"The neighbour's cost cannot be told from the noise of these runs ({medians})."
+        return f"The neighbour's cost is too small to tell: equal runs can differ by as much ({medians})."
     each = nice_number((with_ns - without_ns) / LOADS)
     return f"The neighbour: a far load takes {each} ns more beside it ({medians}, {share:.0%})."

@@ -102,6 +102,8 @@ def home_chart_title(own: RunCurve | None, published: bool, key: str) -> str:
         return f"{_AXES}: a laptop of 2015{f'; {key} draws yours' if key else ''}."
     if not published:
         return f"{_AXES}: your run."
+    if own.run is not None and own.run.by_handoff:
+        return f"{_AXES}. Not comparable: yours counts from a message's publication, the laptop's from its sending."
     if own.from_due:
         return f"{_AXES}. Not comparable: yours counts from when a message was due, the laptop's from its sending."
     return f"{_AXES}: your run beside a laptop of 2015. Comparable: both count from a message's sending."
@@ -120,30 +122,38 @@ def kind_or_result(entry: PathEntry) -> tuple[str, str]:
         return CHANCE_WORDS[entry.chance], _LOUD.get(entry.chance, "dim")
     if own.proof is not None:
         return _PROVEN[own.proof]
-    if own.apart is not None:
+    if own.latency == "alike":
         return _apart_told(own.apart), "text"
     if own.figure and own.latency in _UNCLEAR:
         return _COUNT_MOVED, "text"
     return own.latency, _BETWEEN_RUNS.get(own.latency, "text")
 
 
-def _apart_told(factor: float) -> str:
-    """Return by how much two runs without a change differ, in a few words: ``runs differ 41 %``."""
+_MOST = 1_000.0
+"""The largest factor that is told of two runs that differ only by chance."""
+
+
+def _apart_told(factor: float | None) -> str:
+    """Return by how much two runs without a change differ, in a few words: ``runs differ 41 %``. ``factor``: None if
+    too few events were counted for a factor."""
+    if factor is None:
+        return "two equal runs"
     # Before two runs are judged, home needs none of these modules.
     from jitter_workshop.stats.effect import ALIKE, MOVED
     from jitter_workshop.stats.scale import times_told
 
     if factor < ALIKE:
         return "runs agree"
-    return f"runs differ {f'{times_told(factor)}×' if factor >= MOVED else f'{100 * (factor - 1):.0f} %'}"
+    return f"runs differ {f'{times_told(min(factor, _MOST))}×' if factor >= MOVED else f'{100 * (factor - 1):.0f} %'}"
 
 
 def _result_means(own: OwnResult) -> str:
     """Return the words that explain the learner's own result of a chapter."""
     if own.proof is not None:
         return "by your proof, better evidence than two runs"
-    if own.apart is not None:
-        return "by your two runs; nothing was changed between them"
+    if own.latency == "alike":
+        few = "" if own.apart is not None else "; too few stalls to say how far they differ"
+        return f"by your two runs; nothing was changed between them{few}"
     if own.latency == "not read":
         return "no kept report is of this version; the step compare reads the traces"
     if own.latency == "difference seen":

@@ -11,7 +11,6 @@ _IN_SHORT: dict[LatencyVerdict, OwnLatency] = {
     "perhaps better": "perhaps better",
     "perhaps worse": "perhaps worse",
     "differs": "difference seen",
-    "": "not compared",
     "not comparable": "not comparable",
 }
 """The judgements on latency in the words of home. Any other judgement is no clear change."""
@@ -22,9 +21,16 @@ def result_in_short(view: CompareView, *, unshown: bool = False) -> OwnResult:
     if this machine is emulated and cannot show the chapter's change."""
     judged = view.judgement
     alike = view.comparison.comparable and view.relation == "alike" and not unshown
-    if judged is not None and alike and judged.reason is None and judged.found.tail is not None:
-        return OwnResult("alike", apart=judged.found.tail.factor)
+    if judged is not None and alike and judged.reason is None:
+        judge = judged.found.tail
+        # Few events differ by chance, and a factor of none is not known.
+        firm = judge is not None and not (judge.at_least or judge.few or judge.by_chance)
+        return OwnResult("alike", apart=judge.factor if judge is not None and firm else None)
     if judged is None or unshown or not view.comparison.comparable or view.relation != "changed":
         return OwnResult("not comparable")
     figure = {"done": True, "not done": False}.get(judged.work)
+    found = judged.found
+    felt = found.tail or found.nearest
+    if not judged.latency and (found.left_out or felt is None or felt.sort == "cause"):
+        return OwnResult("not compared", figure)
     return OwnResult(_IN_SHORT.get(judged.latency, "no clear change"), figure)

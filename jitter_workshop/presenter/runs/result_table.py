@@ -75,15 +75,17 @@ def result_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[st
 def few_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[str, str]) -> list[ResultRow]:
     """Return at most MOST_ROWS rows of :func:`result_rows`, for a page that shows the others at a key: the chapter's
     figure, the figures of the verdict, and the time that explains it (:func:`_explaining`). If the verdict has too many
-    figures, those without a row are told in it with their values (``presenter.runs.verdict``). The arguments are those
-    of :func:`result_rows`."""
+    figures, those without a row are told in it with their values (``presenter.runs.verdict``). A sure effect in the
+    other direction that the verdict does not tell has a row beyond MOST_ROWS. The arguments are those of
+    :func:`result_rows`."""
     rows = [row for row in result_rows(judged, runs, which) if not row.extra]
     figures = [row for row in rows if row.name not in _TIMES]
+    told = {one.name for one in effects_told(judged)}
     for one in (judged.against, judged.first):
-        if len(figures) > MOST_ROWS and one is not None:
+        if len(figures) > MOST_ROWS and one is not None and one.name in told:
             figures = [row for row in figures if row.name != one.name]
     explains = _explaining(judged, [row for row in rows if row.name in _TIMES])
-    return [*figures, *([explains] if explains is not None else [])][:MOST_ROWS]
+    return [*figures, *([explains] if explains is not None else [])][: max(MOST_ROWS, len(figures))]
 
 
 def _explaining(judged: PairJudgement, times: Sequence[ResultRow]) -> ResultRow | None:
@@ -97,7 +99,7 @@ def _explaining(judged: PairJudgement, times: Sequence[ResultRow]) -> ResultRow 
     if judged.cause is not None or (grew and judged.latency in ("worse", "perhaps worse")):
         row = times[-1]
     one = _alone(causes, row)
-    if one is None or row.name != CAN_END:
+    if one is None or _label(one) in row.told:
         return row
     return dataclasses.replace(row, told=f"{_label(one)}: {row.told}" if row.told else _label(one))
 
@@ -130,9 +132,14 @@ def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun], *, few: b
 
 
 def _without_repeats(rows: Sequence[ResultRow], judged: PairJudgement) -> list[ResultRow]:
-    """Return rows without the factors that the verdict above them tells. The doubt behind a factor stays."""
+    """Return rows without the factors that the verdict above them tells. The doubt behind a factor stays. So does the
+    factor before a limit, which says little alone."""
     said = {one.name: events_told(one) or difference_told(one.factor, one.how) for one in effects_told(judged)}
-    return [dataclasses.replace(row, told=row.told.removeprefix(said.get(row.name, "")).lstrip(", ")) for row in rows]
+    found = list[ResultRow]()
+    for row in rows:
+        rest = row.told.removeprefix(said.get(row.name, ""))
+        found.append(row if rest.startswith(" (") else dataclasses.replace(row, told=rest.lstrip(", ")))
+    return found
 
 
 def _of_latency(

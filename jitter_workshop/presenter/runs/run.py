@@ -207,7 +207,7 @@ def about_to_measure(
 
 def control_run_sentence(control: MeasureRequest) -> str:
     """Say which control run follows a run by itself."""
-    return f"{clean(control.label, ID)}: the first run once more, without the noise ({_length(control)})"
+    return f"the first run once more, without the noise ({_length(control)}): '{clean(control.label, ID)}'"
 
 
 def _where(placed: Sequence[tuple[str, int]], helpers: Sequence[str]) -> str:

@@ -73,7 +73,8 @@ def work_told(judged: PairJudgement, *, values: bool = False) -> str:
 
 def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
     """Return the effects whose factor :func:`verdict_of_change` tells."""
-    leads, other = judged.latency in _LEADS, judged.doubt == "other figure"
+    # Two clocks of one run are told with their two values, and without a factor.
+    leads, other = judged.latency in _LEADS and judged.clocks is None, judged.doubt == "other figure"
     told = (
         judged.of_chapter,
         judged.first if leads else None,

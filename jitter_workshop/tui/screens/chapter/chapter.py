@@ -104,7 +104,7 @@ _LINES_OF_SENTENCE = 2
 _NOISE_KEY = "Key `w`"
 """The words by which a lesson's page names the key that switches the noise."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
-OF_ANOTHER_KIND = "Your newest curve. Its run was of another kind than those of this chapter."
+OF_ANOTHER_KIND = "Your newest curve. It is of no run of this chapter."
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
 

@@ -31,6 +31,8 @@ class BackgroundRuns:
         self._draw_chart = draw_chart
         self._after_first_look: Callable[[str, bool], None] | None = None
         """The function to call after a run that :meth:`look_first` makes; None for any other run."""
+        self._said_before = ""
+        """The sentences on the run before a control run, which the control run's sentences follow."""
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -169,7 +171,7 @@ class BackgroundRuns:
     def _done(self, slot: str | None, run: Run) -> None:
         """Keep a run that is complete, or that was stopped after some blocks."""
         page, frame = self._page, self._page.frame
-        self._over()
+        stopping = self._over()
         if slot is not None:
             try:
                 page.walk.record(slot, run)
@@ -183,26 +185,29 @@ class BackgroundRuns:
             said = stopped(run)
         if slot is None:
             said = clean(run.notes.get("evidence", ""), SENTENCE) or said
-        said = " ".join(filter(None, (*page.workshop.after_run, said)))
+        before, self._said_before = self._said_before if slot == CONTROL else "", ""
+        said = " ".join(filter(None, (before, *page.workshop.after_run, said)))
         page.screen.tell(said)
         after, self._after_first_look = self._after_first_look, None
         if after is not None and slot is None:
             after(said, run.complete)
         frame.run_over()
-        if run.complete:
-            self._go_on_with_control(slot)
+        if run.complete and not stopping:
+            self._go_on_with_control(slot, said)
         if slot is None and page.workshop.context.runs.traced(run):
             self.show_causes_of(run)
 
-    def _go_on_with_control(self, slot: str | None) -> None:
-        """Make the control run after the run of ``slot``, if the chapter has one. The page has told both."""
+    def _go_on_with_control(self, slot: str | None, said: str) -> None:
+        """Make the control run after the run of ``slot``, if the chapter has one. The page has told both. ``said``: the
+        sentences on the run of ``slot``, which are told again after the control run."""
         try:
             request = self._page.walk.measuring.control_request(slot)
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
         if request is not None:
-            self.make(CONTROL, request)
+            self._said_before = said
+            self.make(CONTROL, self._page.as_set(request))
 
     def _failed(self, error: WorkshopError) -> None:
         """Tell why the run failed. If the learner stopped the run, or if the learner's turn ended, a sentence above

@@ -16,7 +16,7 @@ from jitter_workshop.errors import HeldError, WorkshopError
 from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.chapters.kept_settings import KeptSettings, kept_settings
+from jitter_workshop.flow.chapters.kept_settings import KeptSettings, hinders_lesson, kept_settings
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import placed_threads, same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -78,7 +78,7 @@ from jitter_workshop.stats.effect import (
     readings_apart,
     tail_of,
 )
-from jitter_workshop.stats.figures import KnownRun, least_length_ns
+from jitter_workshop.stats.figures import KnownRun, figure_with_id, least_length_ns
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
@@ -602,12 +602,8 @@ class Look(Step):
 
     @property
     def kept(self) -> KeptSettings | None:
-        """Return the settings of earlier chapters with which the first run would show something else than the lesson
-        says. They are best restored before the learner guesses."""
-        if self.walk.hunts or self.walk.host.applied or self.walk.runs.run_in(SLOTS[0]) is not None:
-            return None
-        kept = kept_settings(self.page.workshop, self.walk)
-        return kept if kept is not None and kept.hinders else None
+        """Return the settings of earlier chapters that are best restored before the learner guesses."""
+        return hinders_lesson(self.page.workshop, self.walk)
 
     @property
     def gives_back(self) -> tuple[str, ...]:
@@ -922,7 +918,7 @@ class Measure(Step):
             self._repeats(request),
             kept_in_short(kept_settings(self.page.workshop, self.walk, request)),
             planned.why_outside if planned is not None else "",
-            self.walk.measuring.control_request(self.name),
+            self.page.as_set(control) if (control := self.walk.measuring.control_request(self.name)) else None,
         )
 
     def _repeats(self, request: MeasureRequest) -> bool:
@@ -1551,7 +1547,13 @@ class Compare(Step):
         if self._few:
             # Below the lesson stands what moved; the key t shows every cause and count.
             above, named = self.names_told, caused | self._named
-            found = tuple(e for e in found if e.name in named and e.name not in above and e.factor >= MOVED)
+            # Of the count that was asked for, and of equal runs' counts, "about the same" is a result, too.
+            kept = (
+                caused
+                if self._relation == "alike"
+                else {figure_with_id(one).title for one in self.walk.runs.guessed_figures}
+            )
+            found = tuple(e for e in found if e.name in named - above and (e.factor >= MOVED or e.name in kept))
             rests = {self._judgement.cause.label} if self._judgement and self._judgement.cause else set[str]()
             causes = effect_table.few_causes(self._causes, result_table.causes_above(self._judgement, both), rests)
         else:
