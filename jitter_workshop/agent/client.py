@@ -141,7 +141,12 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
         """Return the agent's plan for the tunables ``wanted``. The agent runs as root, so it can read more than this
-        process."""
+        process.
+
+        The heartbeat's thread begins before the plan. A plan that moves all tasks off a CPU has it in its list. A
+        thread that began later would stay, because only what was shown is written.
+        """
+        self._start_heart()
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
     def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:

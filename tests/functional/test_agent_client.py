@@ -73,6 +73,15 @@ def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) 
     assert "run 'jitter-workshop restore'" in caught.value.advice
 
 
+def test_a_lease_has_no_thread_that_its_plan_could_not_list(tree: Path) -> None:
+    with AgentClient(command(tree)) as agent:
+        plan = agent.plan(WORDS, "2-3")
+        listed = set(Path("/proc/self/task").iterdir())
+        agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
+        assert agent._heart is not None
+        assert set(Path("/proc/self/task").iterdir()) <= listed
+
+
 def test_an_agent_that_ended_by_itself_is_asked_for_at_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Left as a zombie it would be one more task that no set can take."""
     monkeypatch.setattr(client, "LEASE_S", 5.0)
