@@ -45,11 +45,12 @@ def test_a_thread_that_was_never_preempted_is_the_proof() -> None:
 
 def test_a_failed_proof_names_the_longest_task_and_the_next_step() -> None:
     assert told(20, PYTHON, KSOFTIRQD, TIMER) == (
-        "Not isolated: task python ran on CPU 1 3 times, at most 400 µs. Next: v (causes)."
+        "Not isolated: task python ran 3 times on CPU 1, at most 400 µs. "
+        "Kernel threads bound to this CPU ran 12 times. Next: v (causes)."
     )
     # Kernel work beside it is counted, but it is no failure, so another task is named.
     assert told(20, PYTHON, UNBOUND) == (
-        "Not isolated: task python ran on CPU 1 3 times, at most 400 µs, and 1 other task did, too. Next: v (causes)."
+        "Not isolated: task python ran 3 times on CPU 1, at most 400 µs, and 1 other task did, too. Next: v (causes)."
     )
     for untraced in (told(20, traced=False), told(20, TIMER)):
         assert untraced == "Other tasks ran on this CPU in these 10 s: 20 preemptions. Next: v (causes)."
@@ -66,9 +67,10 @@ def test_bound_kernel_threads_are_no_failure() -> None:
 
 def test_kernel_workers_that_are_not_bound_are_an_exception_and_no_failure() -> None:
     treated = "The chapter 'Workqueues and masks' treats it."
-    ran = "kworker/u4:1 ran on CPU 1 once, at most 2 ms"
+    ran = "kworker/u4:1 ran once on CPU 1, at most 2 ms"
     assert told(1, UNBOUND, TIMER) == f"Isolated, except from kernel work: {ran}. {treated}"
-    assert told(13, UNBOUND, KSOFTIRQD) == f"Isolated, except from kernel work: {ran}. {treated}"
+    bound = "Kernel threads bound to this CPU ran 12 times."
+    assert told(13, UNBOUND, KSOFTIRQD) == f"Isolated, except from kernel work: {ran}. {bound} {treated}"
     second = dataclasses.replace(UNBOUND, name="kworker/u4:2", worst_ns=13_600)
     assert told(2, UNBOUND, second).endswith(f"{ran}, and 1 other worker did, too. {treated}")
     # A preemption that the trace does not show may be by another task.

@@ -56,9 +56,9 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     others = [one for one in movable if not is_unbound_worker(one.name)]
     cpu = f"CPU {CpuSet.of(one.cpu for one in ran)}"
     if others:
-        longest, besides = _longest(others, movable, "other task")
+        longest, besides = _longest(others, movable, "other task", cpu)
         return (
-            f"Not isolated: {label(longest.kind, longest.name)} ran on {cpu} {besides}. "
+            f"Not isolated: {label(longest.kind, longest.name)} {besides}.{_bound(ran)} "
             f"{NEXT}{_chapter_after(longest, chapter, course)}."
         )
     shown = sum(one.count for one in ran)
@@ -67,7 +67,7 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     if not whole and shown >= times:
         part = "The trace lost events. It shows "
     if movable:
-        return _only_workers(movable, cpu, part, (chapter, course))
+        return _only_workers(movable, cpu, part, _bound(ran), (chapter, course))
     lead = f"{part}no other task on {cpu}" if part else f"No other task ran on {cpu} in these {took}"
     told = f"{lead} except bound kernel threads, which isolation cannot move: {_names(ran)}."
     work = max(_of_kind(report, "workqueue"), key=lambda one: one.worst_ns, default=None)
@@ -75,14 +75,21 @@ def proof_told(seen: KnownRun, chapter: Chapter, course: Course) -> str:
     return f"{told} {NEXT}{after}." if after else told
 
 
-def _only_workers(workers: list[InterferingTask], cpu: str, part: str, of: tuple[Chapter, Course]) -> str:
+def _bound(ran: list[InterferingTask]) -> str:
+    """Return a sentence on how often bound kernel threads ran, which isolation cannot move; "" if none did."""
+    times = sum(one.count for one in ran if is_bound(one.name))
+    return f" Kernel threads bound to this CPU ran {_often(times)}." if times else ""
+
+
+def _only_workers(workers: list[InterferingTask], cpu: str, part: str, bound: str, of: tuple[Chapter, Course]) -> str:
     """Return the verdict if beside bound kernel threads only kernel workers ran that are not bound. ``part``: the words
-    on a trace that does not show each preemption; "" if it does. ``of``: the chapter and its course."""
-    longest, besides = _longest(workers, workers, "other worker")
+    on a trace that does not show each preemption; "" if it does. ``bound``: the sentence on bound kernel threads.
+    ``of``: the chapter and its course."""
+    longest, besides = _longest(workers, workers, "other worker", cpu)
     lead = f"{part}only kernel work on {cpu}" if part else "Isolated, except from kernel work"
     title = _treating(longest, *of)
     after = f"The chapter '{title}' treats it" if title else NEXT
-    return f"{lead}: {clean(longest.name, WORD)} ran on {cpu} {besides}. {after}."
+    return f"{lead}: {clean(longest.name, WORD)} {besides}.{bound} {after}."
 
 
 def _chapter_after(one: InterferingTask, chapter: Chapter, course: Course) -> str:
@@ -97,13 +104,15 @@ def _treating(one: InterferingTask, chapter: Chapter, course: Course) -> str:
     return clean(title, ID) if title else ""
 
 
-def _longest(among: list[InterferingTask], ran: list[InterferingTask], called: str) -> tuple[InterferingTask, str]:
-    """Return the task that ran longest at once, and words on how often, how long, and how many other names ran beside
-    it. ``called``: the word for one of these."""
+def _longest(
+    among: list[InterferingTask], ran: list[InterferingTask], called: str, cpu: str
+) -> tuple[InterferingTask, str]:
+    """Return the task that ran longest at once, and words on how often, where and how long, and on how many other names
+    ran beside it. ``called``: the word for one of these."""
     longest = max(among, key=lambda one: one.worst_ns)
     others = len({one.name for one in ran} - {longest.name})
     besides = f", and {many(others, called)} did, too" if others else ""
-    return longest, f"{_often(longest.count)}, at most {nice_ns(longest.worst_ns)}{besides}"
+    return longest, f"ran {_often(longest.count)} on {cpu}, at most {nice_ns(longest.worst_ns)}{besides}"
 
 
 def _often(count: int) -> str:
