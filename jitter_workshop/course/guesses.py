@@ -19,6 +19,7 @@ from jitter_workshop.stats.figures import (
     KnownRun,
     counts_alone,
     figure_with_id,
+    managed_told,
     moved,
     ratio,
     titled,
@@ -312,6 +313,8 @@ def _fell_most(task: GuessTask, before: KnownRun, seen: KnownRun) -> _Decision |
         for name, factor in known.items()
     }
     decided, others = (" ".join(told[name] for name in known if (name in alike) is wanted) for wanted in (True, False))
+    if "device-interrupts" in known:
+        others = " ".join(filter(None, (others, managed_told(before, seen))))
     if known[most] < MOVED:
         return _Decision((none,), f"None of these figures fell to half. This figure fell most: {decided}", others)
     by_answer = {a.id: _with_figure(a.text, told[a.figure]) for a in task.answers if a.figure in told}

@@ -8,6 +8,8 @@ rows of the CPU's timer and performance counters have numbers, like the rows of 
 
 from __future__ import annotations
 
+import re
+
 from jitter_workshop.model.record import dataclass
 
 
@@ -32,6 +34,15 @@ TIMER_IRQS = ("arch_timer", "riscv-timer")
 _COUNTER_IRQS = ("arm-pmu", "riscv-pmu")
 _GUEST_IRQS = ("kvm guest vtimer", "kvm guest ptimer", "vgic")
 """The interrupts by which an ARM CPU serves its guests. They belong to the CPU and not to a device."""
+_MANAGED_NAMES = re.compile(
+    r"nvme\d+q[1-9]\d*|virtio\d+-(req\.\d+|request)"  # nvme, virtio_blk, virtio_scsi
+    r"|smartpqi|hpsa\d+-msix\d+|beiscsi_[0-9a-f]{2,}_[0-9a-f]+|qla2xxx\d+_qpair\d+|mpi3mr\d+-msix[1-9]\d*"
+    r"|(megasas|mpt3sas)\d+-msix([89]|[1-9]\d+)",  # the first eight may be queues that the driver leaves movable
+    re.ASCII,
+)
+"""The names of managed interrupts. Their drivers ask for them with ``PCI_IRQ_AFFINITY``, unless a parameter of the
+module says otherwise (drivers/nvme/host/pci.c, drivers/block/virtio_blk.c, drivers/scsi). The names of other managed
+interrupts, such as those of lpfc, do not tell it."""
 
 
 def x86_key(key: str, name: str) -> str:
@@ -56,3 +67,9 @@ def is_device(key: str, name: str) -> bool:
     """Return True if a row counts the interrupts of a device. A row whose key is a number counts a device, unless the
     CPU itself makes the interrupt."""
     return key.isdigit() and x86_key(key, name) == key and not name.endswith(_GUEST_IRQS)
+
+
+def is_managed(name: str) -> bool:
+    """Return True if an interrupt's name tells that it is managed: its driver bound it to fixed CPUs, and the kernel
+    refuses to move it."""
+    return _MANAGED_NAMES.fullmatch(name) is not None

@@ -64,6 +64,7 @@ _COUNTS = (
     "faults",
     "ticks",
     "device-interrupts",
+    "managed-interrupts",
     "net-rx",
 )
 _RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
@@ -255,7 +256,8 @@ def chapter_counts(run: Run, shows: Shows | None = None, guessed: Iterable[str] 
 
 def _counts(run: Run) -> list[Figure]:
     """Return the counts of a run. Each measured thread has its own count of preemptions."""
-    return [one for name in _COUNTS for one in (preempted_in(run) if name == "preempted" else (figure_with_id(name),))]
+    others = [titled(figure_with_id(name), run) for name in _COUNTS if name != "preempted"]
+    return [*preempted_in(run), *others]
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:

@@ -16,11 +16,11 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.host import EMULATED
-from jitter_workshop.model.irq_rows import is_device, is_timer
+from jitter_workshop.model.irq_rows import is_device, is_managed, is_timer
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import INTENDED, PERCENTILES, Run, of_transit
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import capital
+from jitter_workshop.model.text import WORD, capital, clean
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 
@@ -252,6 +252,30 @@ def interrupts_a_second(seen: KnownRun) -> float | None:
     return _rate_of_counters(_on_hot(False, lambda *_: True))(seen)
 
 
+def all_device_interrupts(seen: KnownRun) -> float | None:
+    """Return the rate of all device interrupts on a run's hot CPUs, with those that cannot be moved. Return None if the
+    run does not have it."""
+    movable, managed = (FIGURES[name].of(seen) for name in ("device-interrupts", "managed-interrupts"))
+    return None if movable is None else movable + (managed or 0.0)
+
+
+def managed_told(before: KnownRun, after: KnownRun) -> str:
+    """Return a sentence on the interrupts of the hot CPUs that cannot be moved, in two runs: ``virtio1-req.0, which
+    cannot be moved: 58.8 → 150 a second.`` Return "" if neither run has any, or if one does not have the counters."""
+    one = FIGURES["managed-interrupts"]
+    values = [one.of(seen) for seen in (before, after)]
+    if None in values or not any(values):
+        return ""
+    names = {
+        counter.name
+        for seen in (before, after)
+        for key, counter in (seen.run.interrupts or {}).items()
+        if _is_bound(key, counter.name) and any(counter.per_cpu.get(str(cpu)) for cpu in seen.run.placement.hot)
+    }
+    which = clean(names.pop(), WORD) if len(names) == 1 else capital(one.title)
+    return f"{which}, which cannot be moved: {one.change(*values)}."
+
+
 def percentile_reader(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
     """Return a function that reads a percentile, or ``max``, from a run's histogram. ``histogram``: None for that of
     the latencies (``Run.latency``). The function returns None if the run does not have the value."""
@@ -313,6 +337,14 @@ def _idle_exit(seen: KnownRun) -> float | None:
     return None if entries is None or exit_us is None else exit_us * 1e3 / max(entries, 1)
 
 
+def _is_movable(key: str, name: str) -> bool:
+    return is_device(key, name) and not is_managed(name)
+
+
+def _is_bound(key: str, name: str) -> bool:
+    return is_device(key, name) and is_managed(name)
+
+
 def _is_net_rx(key: str, _name: str) -> bool:
     return key == "NET_RX"
 
@@ -360,7 +392,14 @@ FIGURES = {
             "device-interrupts",
             "device interrupts",
             "a second",
-            _rate_of_counters(_on_hot(False, is_device)),
+            _rate_of_counters(_on_hot(False, _is_movable)),
+            _one_event,
+        ),
+        Figure(
+            "managed-interrupts",
+            "managed device interrupts",
+            "a second",
+            _rate_of_counters(_on_hot(False, _is_bound)),
             _one_event,
         ),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
@@ -401,7 +440,10 @@ def figure_with_id(ident: str) -> Figure:
 
 def titled(one: Figure, run: Run) -> Figure:
     """Return a figure with the title that it has in this run. The figure ``preempted`` counts one thread. If the run
-    has several threads, the title names this one. Any other figure is returned unchanged."""
+    has several threads, the title names this one. The figure ``device-interrupts`` counts only those that can be moved,
+    except in recorded runs, which lack the counters. Any other figure is returned unchanged."""
+    if one.id == "device-interrupts" and run.interrupts is not None:
+        return dataclasses.replace(one, title=f"movable {one.title}")
     names = [thread.name for thread in run.threads] or _threads_of(run)
     if one.id != "preempted" or len(names) < 2:
         return one

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import measured_answers, outcome
+from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.course import Answer, GuessTask, Shows
-from jitter_workshop.model.run import INTENDED, Run, StallRate, ThreadRecord
+from jitter_workshop.model.run import INTENDED, Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
@@ -378,3 +380,32 @@ def test_a_measured_question_tells_its_right_answers_and_the_figures_of_the_othe
     assert value is not None
     assert (value.right, value.figures) == (("some",), {"some": "5 a second"})
     assert measured_answers(FALLS, run(4, 40), None, None) is None
+
+
+def of_devices(movable: int, managed: int) -> KnownRun:
+    counters = {"34": Counter("virtio4-input", {"1": movable}), "36": Counter("virtio1-req.0", {"1": managed})}
+    made = replace(run(40).run, interrupts=counters, placement=Placement("auto", sampler=1, hot=(1,)))
+    return KnownRun(made)
+
+
+DEVICES = replace(
+    FALLS,
+    answers=(Answer("devices", "devices", "They go.", figure="device-interrupts"), FALLS.answers[0], FALLS.answers[-1]),
+)
+
+
+def test_an_interrupt_that_cannot_be_moved_does_not_decide_the_guess_and_is_told_apart() -> None:
+    judged = outcome(DEVICES, Guess("devices"), of_devices(0, 750), of_devices(800, 290))
+    assert judged is not None
+    assert judged.near
+    assert "virtio1-req.0, which cannot be moved" in judged.explanation
+    judged = outcome(DEVICES, Guess("devices"), of_devices(800, 0), of_devices(800, 290))
+    assert judged is not None
+    assert judged.near is False
+
+
+def test_each_question_of_the_course_on_what_falls_says_that_it_falls_to_half() -> None:
+    tasks = [chapter.prediction for chapter in load_course().chapters if chapter.prediction is not None]
+    asked = [task.question for task in tasks if task.by == "falls"]
+    assert len(asked) >= 4
+    assert all("falls most, and at least to half?" in question for question in asked)

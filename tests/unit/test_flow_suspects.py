@@ -46,6 +46,7 @@ from jitter_workshop.model.spec import helper_threads
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import NEAR, OWN_SIGN, took_most
+from jitter_workshop.tuning.tunables.interrupts import MANAGED
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -487,6 +488,8 @@ def test_an_interrupt_that_the_kernel_places_itself_is_no_cause_that_the_chapter
     assert chapter_treats(suspect, chapter("interrupts")) is treated
     told = words.means(suspect, chapter("interrupts"), COURSE)
     assert ("Move your thread to another CPU, or let the device use fewer queues" in told) is not treated
+    # The plan gives the same reason.
+    assert (MANAGED in told) is not treated
 
 
 def test_a_trace_with_gaps_judges_no_answer() -> None:

@@ -10,10 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.model.course import Shows
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, counts_alone, figure_with_id, ratio
+from jitter_workshop.stats.figures import (
+    FIGURES,
+    Figure,
+    KnownRun,
+    all_device_interrupts,
+    as_said,
+    counts_alone,
+    figure_with_id,
+    managed_told,
+    ratio,
+    titled,
+)
 from tests import madeup
 
 
@@ -252,3 +264,34 @@ def test_preemptions_are_counted_a_second_of_sampling(run: Run) -> None:
     tenth = dataclasses.replace(run, threads=threads, stalls=dataclasses.replace(run.stalls, rated_s=0.2))
     assert FIGURES["preempted"].of(KnownRun(tenth)) == pytest.approx(15.0)
     assert ratio(FIGURES["preempted"], KnownRun(run), KnownRun(tenth)) == pytest.approx(1.0)
+
+
+def with_interrupts(run: Run, movable: int, managed: int, name: str = "virtio1-req.0") -> KnownRun:
+    """A run of 2 s on the hot CPUs 0 and 1."""
+    counters = {"34": Counter("virtio4-input", {"1": movable}), "36": Counter(name, {"1": managed})}
+    return KnownRun(dataclasses.replace(run, interrupts=counters))
+
+
+def test_a_managed_interrupt_is_no_part_of_the_figure_that_a_plan_of_masks_moves(run: Run) -> None:
+    before, after = with_interrupts(run, 324, 118), with_interrupts(run, 0, 300)
+    movable = titled(FIGURES["device-interrupts"], before.run)
+    assert movable.title == "movable device interrupts"
+    assert (movable.of(before), movable.of(after)) == (162.0, 0.0)
+    assert (FIGURES["managed-interrupts"].of(before), all_device_interrupts(after)) == (59.0, 150.0)
+    assert as_said(Shows("device-interrupts", 3.0), before, after)[1]
+    assert managed_told(before, after) == "virtio1-req.0, which cannot be moved: 59 → 150 a second."
+
+
+def test_managed_interrupts_of_several_names_are_told_together_and_none_is_not_told(run: Run) -> None:
+    two = managed_told(with_interrupts(run, 0, 2), with_interrupts(run, 0, 4, "nvme0q2"))
+    assert two.startswith("Managed device interrupts, which cannot be moved: 1 → 2")
+    assert managed_told(with_interrupts(run, 2, 0), with_interrupts(run, 2, 0)) == ""
+
+
+def test_a_recorded_run_keeps_the_figure_of_all_device_interrupts(run: Run) -> None:
+    bare = dataclasses.replace(run, interrupts=None)
+    known = KnownRun(bare, recorded={"device-interrupts": 30.0})
+    assert titled(FIGURES["device-interrupts"], bare).title == "device interrupts"
+    assert all_device_interrupts(known) == 30.0
+    assert all_device_interrupts(KnownRun(bare)) is None
+    assert managed_told(known, known) == ""

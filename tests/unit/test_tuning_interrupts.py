@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.host.irq.irq_affinity import Irq
+from jitter_workshop.host.irq.irq_affinity import Irq, read_irqs
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.model.cpuset import CpuSet
@@ -19,7 +19,7 @@ from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan_changes
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.interrupts import FIXED, in_cpus, mask_like, refuses
+from jitter_workshop.tuning.tunables.interrupts import FIXED, in_cpus, mask_like, refuses, why_fixed
 from jitter_workshop.tuning.tunables.registry import find_tunable
 from tests import hosttrees
 from tests.madekernel import MadeKernel
@@ -155,6 +155,17 @@ def test_a_file_that_the_kernel_shows_read_only_is_not_tried(tmp_path: Path) -> 
     # If the kernel marks its own interrupts, names mean nothing any more.
     assert "1 cannot be moved" in assessed.reason
     assert FIXED in assessed.reason
+
+
+def test_a_managed_interrupt_has_one_reason_whether_its_file_is_read_only_or_not(tmp_path: Path) -> None:
+    board(tmp_path)
+    queue = next(irq for irq in read_irqs(HostRoot(tmp_path)) if irq.name == "nvme0q1")
+    told = {"format_version": 1, "read_only": [queue.path]}
+    (tmp_path / "RECORDING.json").write_text(json.dumps(told))
+    reason = find_tunable("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,)))).reason
+    assert refuses(queue) == why_fixed(HostRoot(tmp_path), queue)
+    assert refuses(queue) in reason
+    assert FIXED not in reason
 
 
 def test_interrupts_come_back(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from jitter_workshop.stats.figures import (
     FIGURES,
     P99_FROM_DUE_TIME,
     KnownRun,
+    all_device_interrupts,
     least_length_ns,
     transit_of,
 )
@@ -382,7 +383,7 @@ def _busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
     """
     if found.direction != "worse" or len(runs) < 2:
         return False
-    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
+    came, come = map(all_device_interrupts, runs)
     if came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came:
         return True
     if found.causes:

@@ -80,11 +80,17 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
         return _SOFTIRQS.get(suspect.name, ())
     if suspect.kind == "vector" and suspect.name == _STEERED:
         return ("rps-xps",)
-    if suspect.kind == "irq" and refuses(Irq(_ANY, suspect.name, None)):
-        return ()  # the kernel places this interrupt itself
+    if why_irq_stays(suspect):
+        return ()
     if suspect.kind == "workqueue" and suspect.name in _WORK_ITEMS:
         return _WORK_ITEMS[suspect.name]
     return _LEVERS.get(suspect.kind, ())
+
+
+def why_irq_stays(suspect: Suspect) -> str:
+    """Return the reason why a cause is an interrupt that no mask moves, in the words of the plan; "" for other
+    causes."""
+    return refuses(Irq(_ANY, suspect.name, None)) if suspect.kind == "irq" else ""
 
 
 def is_bound(task: str) -> bool:

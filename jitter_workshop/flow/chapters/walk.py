@@ -118,7 +118,10 @@ class ChapterWalk:
         page = self.chapter.pages.get(step, "")
         besides = [w.text for w in self.chapter.page_when if w.step == step and w.when == self.host.state]
         here = "" if self.host.rehearsed else " ".join(self._on_host(step))
-        return "\n\n".join(filter(None, [page, here, *besides]))
+        # On a small screen the question covers the page's end, and what is true of this host is to be read before it.
+        first, _, rest = page.partition("\n\n")
+        parts = [first, here, rest] if here else [page]
+        return "\n\n".join(filter(None, [*parts, *besides]))
 
     def _on_host(self, step: StepName) -> Iterator[str]:
         """Yield the sentences on the load's interrupt: its name, and the write with which the first run will begin."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED, STEP
-from jitter_workshop.flow.chapters.levers import reach_of_course
+from jitter_workshop.flow.chapters.levers import reach_of_course, why_irq_stays
 from jitter_workshop.flow.chapters.path import step_after
 from jitter_workshop.flow.chapters.suspects import (
     CALLS,
@@ -107,7 +107,7 @@ _ASKED = (
 
 _STOLEN = "The hypervisor ran something else. No setting of this kernel changes that."
 _STAYS = (
-    "The kernel places this interrupt itself, so no mask moves it. Move your thread to another CPU, or let the device "
+    "This interrupt cannot be moved{}. Move your thread to another CPU, or let the device "
     "use fewer queues (a network card: ethtool -L)."
 )
 
@@ -385,7 +385,8 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
     if how == "below":
         return NO_EVENT if most.kind == "no_event" else _STOLEN
     if most.kind == "irq":
-        return _STAYS
+        why = why_irq_stays(most)
+        return _STAYS.format(f": {why}" if why else "")
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
         return asked
     return "No chapter of this course has a setting against this cause."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from jitter_workshop.errors import UsageError
@@ -20,7 +19,7 @@ from jitter_workshop.host.irq.irq_affinity import (
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.change import IRQ_AFFINITY, IRQ_HERE
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.irq_rows import is_device
+from jitter_workshop.model.irq_rows import is_device, is_managed
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import MOST_ENTRIES, many
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
@@ -32,15 +31,6 @@ FIXED = "the driver or the hardware has bound the interrupt to some CPUs, so the
 _NAME = 24
 """The most characters of an interrupt's name that a sentence quotes."""
 _PER_CPU = "every CPU has an interrupt of its own"
-_MANAGED_NAMES = re.compile(
-    r"nvme\d+q[1-9]\d*|virtio\d+-(req\.\d+|request)"  # nvme, virtio_blk, virtio_scsi
-    r"|smartpqi|hpsa\d+-msix\d+|beiscsi_[0-9a-f]{2,}_[0-9a-f]+|qla2xxx\d+_qpair\d+|mpi3mr\d+-msix[1-9]\d*"
-    r"|(megasas|mpt3sas)\d+-msix([89]|[1-9]\d+)",  # the first eight may be queues that the driver leaves movable
-    re.ASCII,
-)
-"""The names of managed interrupts. Their drivers ask for them with ``PCI_IRQ_AFFINITY``, unless a parameter of the
-module says otherwise (drivers/nvme/host/pci.c, drivers/block/virtio_blk.c, drivers/scsi). The names of other managed
-interrupts, such as those of lpfc, do not tell it."""
 
 
 class IrqBalance(Tunable):
@@ -163,7 +153,7 @@ class IrqAffinity(Settings):
                 # Thousands of interrupts have the same few masks.
                 told[allowed] = (str(allowed), str(host.instead_of(allowed))) if allowed & host.kept_clear else None
             if (texts := told[allowed]) is not None:
-                stays = FIXED if movable[irq.number] is False else "" if marked else refuses(irq)
+                stays = "" if marked and movable[irq.number] is None else why_fixed(host.root, irq)
                 found.append(Setting(irq.path, texts[0], texts[1], "cpu-list", refuses=stays))
         return found
 
@@ -264,7 +254,7 @@ def refuses(irq: Irq) -> str:
     known to be managed.
     """
     name = irq.name
-    if _MANAGED_NAMES.fullmatch(name):
+    if is_managed(name):
         return MANAGED
     if name in ("timer", "cascade", "rtc-timer") or not is_device(str(irq.number), name) or name.startswith("IPI"):
         return _PER_CPU
