@@ -16,7 +16,10 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import measuring
+from jitter_workshop.flow.host_ops import company
+from jitter_workshop.host.irq.irq_affinity import Irq
 from jitter_workshop.model.change import Change
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -321,3 +324,19 @@ async def test_m_makes_no_run_whose_write_lies_below_the_fold(monkeypatch: pytes
         await settled(pilot)
         assert workshop.measured == 0
         assert path in text_of(app)
+
+
+async def test_the_write_before_the_first_run_stands_above_the_question_on_a_small_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    irq = Irq(34, "virtio4-input", CpuSet((0, 1)))
+    monkeypatch.setattr(company, "irqs_of_load", lambda *_, **_more: company.LoadIrqs((irq,), irq))
+    workshop, path = before_a_write(monkeypatch)
+    app = WorkshopApp(workshop, "interrupts")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("b")
+        await settled(pilot)
+        screen = text_of(app)
+        question = screen.index("Which of these figures")
+        assert 0 < screen.index("virtio4-input") < screen.index(path) < question

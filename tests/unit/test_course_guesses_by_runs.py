@@ -404,7 +404,7 @@ def test_an_interrupt_that_cannot_be_moved_does_not_decide_the_guess_and_is_told
     assert judged.near is False
 
 
-def test_each_question_of_the_course_on_what_falls_says_that_it_falls_to_half() -> None:
+def test_each_question_on_the_figure_that_falls_most_asks_for_half() -> None:
     tasks = [chapter.prediction for chapter in load_course().chapters if chapter.prediction is not None]
     asked = [task.question for task in tasks if task.by == "falls"]
     assert len(asked) >= 4
