@@ -13,8 +13,10 @@ import os
 import shutil
 import sys
 import threading
+import weakref
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -113,6 +115,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._names: list[str] = []
         self._beating = threading.Event()
         self._heart: threading.Thread | None = None
+        self._holds = False
+        """True if the agent restores something when this connection ends."""
         try:
             self._link: Link = (
                 command if isinstance(command, SocketLink) else ProcessLink(command, own_session, environment)
@@ -155,7 +159,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         lease_s = LEASE_S if lease else None
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
         if lease:
-            self._start_heart()
+            self._hold()
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def announce(self, wanted: Sequence[str], cpus: str, shown: Sequence[str]) -> ApplyResult:
@@ -163,7 +167,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
         No setting is written. When this connection ends or this process is stopped, the user's changes are restored.
         """
-        self._start_heart()
+        self._hold()
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": LEASE_S}
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
@@ -285,7 +289,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         Raise BusyError if the turn does not begin within ``wait_s`` seconds. Raise WaitStopped if the descriptor
         ``stop`` becomes readable. These two errors close the connection. Raise HostError on any other failure.
         """
-        self._start_heart()
+        self._hold()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
         try:
             return _as(TurnGranted, self._link.ask("turn", wait_s, stop, **fields))
@@ -336,7 +340,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """End the connection without a request. The agent notices the end, and restores the changes of a lease."""
         self._beating.set()
         # An agent that restores a lease may take long; it goes on without us.
-        self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
+        self._link.close(STEP_LIMIT_S if self._holds else 5.0)
 
     def _ask(self, verb: str, limit_s: float, starting: bool = False, **fields: Any) -> dict[str, Any]:
         try:
@@ -344,19 +348,27 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         except Broken as error:
             raise self._died(starting) from error
 
+    def _hold(self) -> None:
+        """Note that the agent restores something when this connection ends, and send heartbeats until then."""
+        self._holds = True
+        self._start_heart()
+
     def _start_heart(self) -> None:
         if self._heart is None:
-            self._heart = threading.Thread(target=self._beat, name="jw-heartbeat", daemon=True)
+            # The thread must not keep a client open to which nothing else refers.
+            beat = partial(_beat, weakref.ref(self), self._beating)
+            self._heart = threading.Thread(target=beat, name="jw-heartbeat", daemon=True)
             self._heart.start()
 
-    def _beat(self) -> None:
-        while not self._beating.wait(LEASE_S / 5):
-            try:
-                self._link.write(b'{"verb":"heartbeat"}\n')
-            except OSError:
-                # The agent has ended by itself: reap it at once, so that it does not stay as <defunct>.
-                self._link.code(LEASE_S)
-                return
+    def beat(self) -> bool:
+        """Send one heartbeat. Return False if the agent has ended."""
+        try:
+            self._link.write(b'{"verb":"heartbeat"}\n')
+        except OSError:
+            # The agent has ended by itself: reap it at once, so that it does not stay as <defunct>.
+            self._link.code(LEASE_S)
+            return False
+        return True
 
     def _died(self, starting: bool) -> HostError:
         """Return the error for an agent that no longer answers. The message quotes the agent's last line on standard
@@ -367,6 +379,15 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             return _not_started(said, code, self._purpose)
         how = "does not answer" if code is None else f"ended with {'signal' if code < 0 else 'code'} {abs(code)}"
         return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
+
+
+def _beat(client: weakref.ref[AgentClient], ended: threading.Event) -> None:
+    """Send heartbeats until ``ended`` is set, the agent ends, or nothing refers to the client any more."""
+    while not ended.wait(LEASE_S / 5):
+        alive = client()
+        if alive is None or not alive.beat():
+            return
+        del alive
 
 
 def rights(status: str = "/proc/self/status") -> Rights:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import textwrap
+import weakref
 from pathlib import Path
 
 import pytest
@@ -52,7 +54,7 @@ def test_a_pause_longer_than_the_lease_is_told(tree: Path, monkeypatch: pytest.M
     """A stopped parent sends no heartbeat; when it goes on, the agent has given everything back and ended."""
     before = tuned_tree.contents(tree)
     monkeypatch.setattr(client, "LEASE_S", 1.0)
-    monkeypatch.setattr(AgentClient, "_beat", lambda self: None)
+    monkeypatch.setattr(client, "_beat", lambda *_: None)
     with AgentClient(command(tree)) as agent:
         plan = agent.plan(WORDS, "2-3")
         agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
@@ -225,3 +227,16 @@ def test_by_which_way_rights_would_be_had_is_known_without_trying(
     assert client.rights(str(tmp_path / "hidden")) == "sudo"
     status.write_text("Name:\tpython3\nNoNewPrivs:\t1\n")
     assert client.rights(str(status)) == "none"
+
+
+def test_the_heartbeat_keeps_no_client_open_that_nothing_refers_to(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LEASE_S", 0.5)
+    agent = AgentClient(command(tree))
+    agent.plan(WORDS, "2-3")
+    heart, left = agent._heart, weakref.ref(agent)
+    assert heart is not None
+    del agent
+    heart.join(60)
+    gc.collect()
+    assert not heart.is_alive()
+    assert left() is None

@@ -1555,7 +1555,8 @@ class Compare(Step):
             )
             found = tuple(e for e in found if e.name in named - above and (e.factor >= MOVED or e.name in kept))
             rests = {self._judgement.cause.label} if self._judgement and self._judgement.cause else set[str]()
-            causes = effect_table.few_causes(self._causes, result_table.causes_above(self._judgement, both), rests)
+            above_causes = result_table.causes_above(self._judgement, both)
+            causes = effect_table.few_causes(self._causes, above_causes, rests | self._told)
         else:
             causes = effect_table.causes_with_row(self._causes, named=self._told)
         undecided = proof.proof_is_undecided(self.proof)
