@@ -84,6 +84,7 @@ class OwnResult:
       did not move so. None if the chapter has no such figure, or if the runs do not show it.
     - ``apart``: the factor by which two runs without a change differ in the figure that judges them. None if it rests
       on few events, and for any other pair.
+    - ``judge``: the name of the figure of ``apart``; "" without ``apart``.
     - ``proof``: the verdict of the chapter's newest proof, if it has enough rounds, else None. A proof is better
       evidence than two runs.
     """
@@ -92,6 +93,7 @@ class OwnResult:
     figure: bool | None = None
     proof: VerdictWord | None = None
     apart: float | None = None
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True)

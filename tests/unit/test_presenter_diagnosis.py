@@ -65,6 +65,15 @@ def test_causes_without_a_row_are_added_up_after_the_answer() -> None:
     assert "and 46 smaller causes, together 420 µs" in written(suspect_lines(seen, -1, answered, 80))
 
 
+@pytest.mark.parametrize(("stalled_ns", "told"), [(1_400_000, True), (1_325_000, False), (1_320_000, False)])
+def test_the_rows_and_the_time_without_a_row_add_up_to_all_stalled_time(stalled_ns: int, told: bool) -> None:
+    causes = (suspect("task", "bash", 9, 900_000),)
+    seen = SeenCauses("r", "trace", causes, 9, stalled_ns, 0, others=46, others_ns=420_000)
+    assert "does not show" not in written(suspect_lines(seen, -1, None, 80))
+    after = written(suspect_lines(seen, -1, judge_diagnosis(seen, causes[0].id), 80))
+    assert ("and 80 µs whose cause the trace does not show" in after) is told
+
+
 COURSE = load_course(builtin_course())
 
 

@@ -62,7 +62,7 @@ def test_a_latency_without_a_figure_that_can_be_compared_is_not_compared() -> No
 
 
 def test_two_runs_without_a_change_have_their_distance_as_result() -> None:
-    assert result(Effects(None, None, ALIKE, tail=ALIKE), "alike") == OwnResult("alike", apart=1.57)
+    assert result(Effects(None, None, ALIKE, tail=ALIKE), "alike") == OwnResult("alike", apart=1.57, judge="p99.9")
 
 
 @pytest.mark.parametrize("doubt", ["few", "at_least", "by_chance"])

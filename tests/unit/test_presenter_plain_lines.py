@@ -204,6 +204,11 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
             "two equal runs",
             "by your two runs; nothing was changed between them; too few stalls to say how far they differ",
         ),
+        (
+            OwnResult("alike", apart=1.2, judge="p99.9"),
+            "runs differ 20 %",
+            "by p99.9 of your two runs; nothing was changed between them",
+        ),
         (OwnResult("alike", apart=1.01), "runs agree", "by your two runs; nothing was changed between them"),
         (
             OwnResult("no clear change", False),

@@ -1164,7 +1164,7 @@ def test_the_result_of_one_run_names_no_transit_in_a_chapter_about_the_due_time(
 def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
     found = between(before, after)
-    assert said(found, before, after).startswith("What differs: p90 is 21× longer, 200 ns → 4.2 µs.")
+    assert said(found, before, after).startswith("What differs most: p90 is 21× longer, 200 ns → 4.2 µs.")
     assert large_figure.large_factor(judge_pair(found, (KnownRun(before), KnownRun(after)))) == ("21×", "accent")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     (row,) = effect_table.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]
@@ -1182,7 +1182,7 @@ def test_loads_from_other_memory_are_neither_better_nor_worse() -> None:
     found, both = between(far, near, Shows("50", 2.0)), (KnownRun(far), KnownRun(near))
     assert found.direction == "same"
     told = " ".join(said(found, far, near).split())
-    assert told.startswith("What differs: p50 is 26× shorter, 520 ns → 20 ns.")
+    assert told.startswith("What differs most: p50 is 26× shorter, 520 ns → 20 ns.")
     assert "No other percentile is compared: the two runs read the clock at different rates." in told
     assert "But " not in told
     assert large_figure.large_factor(judge_pair(found, both)) == ("26×", "accent")

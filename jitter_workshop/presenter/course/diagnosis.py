@@ -76,6 +76,8 @@ BY_NAME = "cause, by name"
 """The head of the list before the answer. The order of the times would show the solution."""
 OWN_LOAD = "the chapter's noise"
 ACTS = "the change acts on it"
+LEAST_REST = 0.01
+"""The least share of the stalled time without a row that is told below the list of causes."""
 _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for name in kind.threads)
 """The names of the threads that are the only measured thread of their workload."""
 _STARTS = "the stall begins"
@@ -262,6 +264,8 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     if seen.others:
         together = f", together {nice_ns(seen.others_ns)}" if times and seen.others_ns else ""
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}{together}", "dim"))
+    if times and (rest := _not_shown(seen)):
+        lines.append(Text(f"{'':{_LEAD}}and {nice_ns(rest)} whose cause the trace does not show", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     signs: Lines = []
     for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):
@@ -270,6 +274,16 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines
+
+
+def _not_shown(seen: SeenCauses) -> int:
+    """Return the stalled time in ns that no row of a traced run's list has; 0 if this is less than LEAST_REST of all.
+    With this time, the rows add up to the time of which shares are told."""
+    if seen.source != "trace" or seen.emulated:
+        return 0
+    listed = sum(map(seen.weight, seen.suspects)) + seen.others_ns + seen.unnamed_ns
+    rest = seen.stalled_ns - listed
+    return rest if rest >= LEAST_REST * seen.stalled_ns > 0 else 0
 
 
 def _place(seen: SeenCauses, one: Suspect) -> tuple[bool, int, int]:

@@ -64,10 +64,13 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course, large
     if stall.duration_ns < LEAST_NS:
         return ""
     named = cause.label.replace("`", "'")
-    which = "the longest stall" if stall is stalls[0] else "the longest stall with a known cause"
+    which = "the longest stall of the second run"
+    if stall is not stalls[0]:
+        unknown = f"{which}, {nice_ns(stalls[0].duration_ns)}, has no known main cause"
+        which = f"{unknown}. The longest one with a known cause"
     longer = stall is stalls[0] and largest_ns > _CLEARLY * stall.duration_ns
     queued = f" ({QUEUED})" if longer else ""
-    took = f"{which} of the second run took {nice_ns(stall.duration_ns)}{queued}, most of it `{named}`"
+    took = f"{which} took {nice_ns(stall.duration_ns)}{queued}, most of it `{named}`"
     times = times_its_usual(cause, report)
     if times is None:
         return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"

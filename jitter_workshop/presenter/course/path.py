@@ -153,7 +153,7 @@ def _result_means(own: OwnResult) -> str:
         return "by your proof, better evidence than two runs"
     if own.latency == "alike":
         few = "" if own.apart is not None else "; too few stalls to say how far they differ"
-        return f"by your two runs; nothing was changed between them{few}"
+        return f"by {own.judge}{' of ' if own.judge else ''}your two runs; nothing was changed between them{few}"
     if own.latency == "not read":
         return "no kept report is of this version; the step compare reads the traces"
     if own.latency == "difference seen":

@@ -25,7 +25,7 @@ def result_in_short(view: CompareView, *, unshown: bool = False) -> OwnResult:
         judge = judged.found.tail
         # Few events differ by chance, and a factor of none is not known.
         firm = judge is not None and not (judge.at_least or judge.few or judge.by_chance)
-        return OwnResult("alike", apart=judge.factor if judge is not None and firm else None)
+        return OwnResult("alike", apart=judge.factor, judge=judge.name) if judge and firm else OwnResult("alike")
     if judged is None or unshown or not view.comparison.comparable or view.relation != "changed":
         return OwnResult("not comparable")
     figure = {"done": True, "not done": False}.get(judged.work)

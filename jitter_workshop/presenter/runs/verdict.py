@@ -20,7 +20,7 @@ from jitter_workshop.stats.effect import ALIKE
 from jitter_workshop.stats.figures import DUE_TAIL
 from jitter_workshop.stats.scale import difference_told, nice_ns
 
-_LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs: "}
+_LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs most: "}
 _ROLES = {"better": "good", "worse": "bad", "not comparable": "bad"}
 AS_SAID = "as the lesson says"
 _NOT_AS_SAID = "not as the lesson says"
