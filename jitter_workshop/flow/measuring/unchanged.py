@@ -146,9 +146,14 @@ def _is_median(one: Effect) -> bool:
 
 def _times(one: Effect) -> str:
     """Return the factor of a difference in words."""
-    if one.factor < ALIKE:
+    least = one.at_least and ALIKE <= one.factor <= MOST_BY_LUCK
+    return f"{'at least ' if least else ''}{factor_told(one.factor)}"
+
+
+def factor_told(factor: float) -> str:
+    """Return in words by how much two equal runs differ: ``41 %``, ``2.6×``, ``less than 5 %``."""
+    if factor < ALIKE:
         return "less than 5 %"
-    if one.factor > MOST_BY_LUCK:
+    if factor > MOST_BY_LUCK:
         return f"more than {ratio_text(MOST_BY_LUCK)}"
-    told = difference_told(one.factor, "").rstrip()
-    return f"{'at least ' if one.at_least else ''}{told}"
+    return difference_told(factor, "").rstrip()

@@ -129,22 +129,16 @@ def kind_or_result(entry: PathEntry) -> tuple[str, str]:
     return own.latency, _BETWEEN_RUNS.get(own.latency, "text")
 
 
-_MOST = 1_000.0
-"""The largest factor that is told of two runs that differ only by chance."""
-
-
 def _apart_told(factor: float | None) -> str:
     """Return by how much two runs without a change differ, in a few words: ``runs differ 41 %``. ``factor``: None if
     too few events were counted for a factor."""
     if factor is None:
         return "two equal runs"
     # Before two runs are judged, home needs none of these modules.
-    from jitter_workshop.stats.effect import ALIKE, MOVED
-    from jitter_workshop.stats.scale import times_told
+    from jitter_workshop.flow.measuring.unchanged import factor_told
+    from jitter_workshop.stats.effect import ALIKE
 
-    if factor < ALIKE:
-        return "runs agree"
-    return f"runs differ {f'{times_told(min(factor, _MOST))}×' if factor >= MOVED else f'{100 * (factor - 1):.0f} %'}"
+    return "runs agree" if factor < ALIKE else f"runs differ {factor_told(factor)}"
 
 
 def _result_means(own: OwnResult) -> str:
