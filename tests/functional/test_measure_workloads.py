@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -170,21 +173,44 @@ def test_the_kernel_counts_a_system_call_for_each_message_that_it_writes(capsys:
     assert calls_a_message("ready") == 0.0
 
 
-def test_a_lock_with_priority_inheritance_ends_the_inversions_of_a_plain_one(
+@contextmanager
+def priority_changes(folder: Path) -> Iterator[Callable[[], str]]:
+    """Give a reader of the trace of raised and lowered priorities since the last reading, in an instance of its own.
+
+    Source: the tracepoint sched:sched_pi_setprio, which the kernel passes for each change by inheritance.
+    """
+    folder.mkdir()
+    try:
+        switch = folder / "events/sched/sched_pi_setprio/enable"
+        switch.write_text("1")
+
+        def read() -> str:
+            found = (folder / "trace").read_text()
+            (folder / "trace").write_text("")
+            return found
+
+        yield read
+        switch.write_text("0")
+    finally:
+        folder.rmdir()
+
+
+def test_the_holder_of_a_lock_with_priority_inheritance_gets_the_priority_of_the_waiting_thread(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs the right to use SCHED_FIFO")
+    # How long the waits last is for docs/effects.md: a busy hypervisor adds as many long ones to either run.
+    instances = Path("/sys/kernel/tracing/instances")
+    if os.geteuid() != 0 or not os.access(instances, os.W_OK):
+        pytest.skip("needs the right to use SCHED_FIFO, and tracefs mounted")
+    with priority_changes(instances / f"jitter-test-{os.getpid()}") as changes:
 
-    def long_waits(lock: str) -> int:
-        run = measured(capsys, "--workload", "wakeup", "--sched", "fifo:20", "--lock", lock, "--duration", "2")
-        assert run["lock"] == lock
-        return int(next(r["count"] for r in run["stalls"]["rates"] if r["threshold_ns"] == 1_000_000))
+        def raised(lock: str) -> int:
+            run = measured(capsys, "--workload", "wakeup", "--sched", "fifo:20", "--lock", lock, "--duration", "2")
+            assert run["lock"] == lock
+            return len(re.findall(r"comm=lock-holder .*newprio=79\b", changes()))
 
-    # The thread in between works for 3 ms, and some 15 times a second it wakes while the lock is held.
-    plain = long_waits("plain")
-    assert plain >= 10
-    assert long_waits("inherit") <= plain // 3
+        assert raised("plain") == 0
+        assert raised("inherit") >= 10
 
 
 def test_loads_from_far_memory_take_longer_than_from_near_memory(capsys: pytest.CaptureFixture[str]) -> None:
