@@ -198,7 +198,7 @@ def priority_changes(folder: Path) -> Iterator[Callable[[], str]]:
 def test_the_holder_of_a_lock_with_priority_inheritance_gets_the_priority_of_the_waiting_thread(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # How long the waits last is for docs/effects.md: a busy hypervisor adds as many long ones to either run.
+    # The length of the waits is for docs/effects.md: a busy hypervisor adds as many long ones to either run.
     instances = Path("/sys/kernel/tracing/instances")
     if os.geteuid() != 0 or not os.access(instances, os.W_OK):
         pytest.skip("needs the right to use SCHED_FIFO, and tracefs mounted")
