@@ -26,19 +26,26 @@ BY_MESSAGE = frozenset(("faults", "write-calls"))
 def sent_share(seen: KnownRun) -> float | None:
     """Return the share of the planned messages that a run of the ring sent, from 0 to less than LEAST_SENT. Return None
     if the run sent more, if no stalls explain the missing messages, or if the share is not known."""
+    share, stopped = planned_share(seen), seen.run.stalls.stolen_ns_per_second / 1e9
+    return share if share is not None and share < LEAST_SENT and stopped >= _BY_STALLS * (1 - share) else None
+
+
+def planned_share(seen: KnownRun) -> float | None:
+    """Return the share of the planned messages that a run of the ring sent; None if it is not known."""
     run, main = seen.run, seen.run.main_summary
     if seen.recorded is not None or seen.timeless or run.workload != "ring" or main is None:
         return None
     if run.interval_ns <= 0 or run.duration_s <= 0:
         return None
-    share = main.count * run.interval_ns / (run.duration_s * 1e9)
-    stopped = run.stalls.stolen_ns_per_second / 1e9
-    return share if share < LEAST_SENT and stopped >= _BY_STALLS * (1 - share) else None
+    return main.count * run.interval_ns / (run.duration_s * 1e9)
 
 
 def share_told(share: float) -> str:
-    """Return a share of :func:`sent_share` in words: ``9 %`` or ``less than 1 %``."""
-    return f"{min(round(100 * share), 89)} %" if share >= 0.01 else "less than 1 %"
+    """Return a share of the planned messages in words: ``9 %`` or ``less than 1 %``. One below LEAST_SENT is never told
+    as LEAST_SENT."""
+    if share < 0.01:
+        return "less than 1 %"
+    return f"{min(round(100 * share), 89) if share < LEAST_SENT else round(100 * share)} %"
 
 
 def sent_told(*shares: float) -> str:

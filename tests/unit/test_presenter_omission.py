@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jitter_workshop.model.evidence import MEASURED, Cause, EvidenceReport
 from jitter_workshop.model.run import INTENDED, Run
-from jitter_workshop.presenter.runs.omission import blind_transit, correction_told, few_sent, to_repeat
+from jitter_workshop.presenter.runs.omission import blind_transit, correction_told, few_sent, sent_apart, to_repeat
 from jitter_workshop.presenter.runs.run import run_result_lines
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -115,3 +115,20 @@ def test_a_command_that_shows_transit_warns_before_it() -> None:
     assert told.endswith(" Transit leaves out their waits; from when they were due, p99.9 is 120 ms.")
     assert " ".join(line.plain for line in blind_transit(sent(87), 80)).endswith(" Transit leaves out their waits.")
     assert blind_transit(sent(950, 120_000_000), 80) == []
+
+
+def test_compare_says_why_a_run_sent_clearly_fewer_messages_though_latency_counts_them() -> None:
+    whole, most, half = (KnownRun(sent(number, 120_000_000)) for number in (1_000, 700, 470))
+    assert sent_apart((whole, half)) == (
+        "Messages sent: 100 % → 47 %. A stopped sender sends none: these count as late."
+    )
+    assert sent_apart((half, whole)).startswith("Messages sent: 47 % → 100 %. ")
+    more = KnownRun(sent(600, 120_000_000))
+    assert not sent_apart((most, more)), "a small difference is not told"
+    assert not sent_apart((whole, whole))
+    assert not sent_apart((whole,))
+    scheduled = KnownRun(replace(half.run, pacing="schedule"))
+    assert not sent_apart((whole, scheduled)), "a schedule sends late messages at once"
+    assert not sent_apart((KnownRun(sent(1_000)), half)), "transit does not count them"
+    slow = KnownRun(replace(half.run, stalls=replace(half.run.stalls, stolen_ns_per_second=1e6)))
+    assert not sent_apart((whole, slow)), "a sender that is only slow was not stopped"

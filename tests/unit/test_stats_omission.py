@@ -46,7 +46,7 @@ def test_no_share_is_known_of_other_workloads_and_other_machines() -> None:
 
 
 def test_a_share_is_never_rounded_up_to_enough_or_down_to_nothing() -> None:
-    assert [share_told(share) for share in (0.087, 0.8999, 0.004)] == ["9 %", "89 %", "less than 1 %"]
+    assert [share_told(share) for share in (0.087, 0.8999, 0.004, 0.96)] == ["9 %", "89 %", "less than 1 %", "96 %"]
 
 
 def due(run: Run, p999: int) -> KnownRun:

@@ -28,7 +28,7 @@ from jitter_workshop.presenter.runs.disturbances import disturbances_of_two
 from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, both_times, of_a_second
 from jitter_workshop.presenter.runs.effect_words import apart, describe_effect, doubt_told
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
-from jitter_workshop.presenter.runs.omission import few_sent
+from jitter_workshop.presenter.runs.omission import few_sent, sent_apart
 from jitter_workshop.presenter.runs.one_run import lead_of_origin, origin_of
 from jitter_workshop.presenter.runs.result_table import added_up, most_of_others, names_told, result_table
 from jitter_workshop.presenter.runs.short_stalls import short_stalls_told
@@ -184,7 +184,7 @@ def _of_change(
         "" if reason is None else what_to_do(reason, "changed", key),
         other,
         control,
-        fewer,
+        fewer or sent_apart(runs),
         "" if reason is not None or control or fewer else _unknown_told(judged, key),
         proof if isinstance(proof, str) and not unproven else "",
         "" if judged.latency or reason is not None else left_out,

@@ -14,12 +14,21 @@ from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.diagnosis_words import label
 from jitter_workshop.stats.figures import FIGURES, KnownRun, figure_with_id
-from jitter_workshop.stats.omission import BY_MESSAGE, leaves_out_waits, sent_share, sent_told
+from jitter_workshop.stats.omission import (
+    BY_MESSAGE,
+    leaves_out_waits,
+    planned_share,
+    sent_share,
+    sent_told,
+    share_told,
+)
 from jitter_workshop.stats.scale import nice_ns
 
 _STOP = "stall"
 """The noise that stops the producer and the accumulator once."""
 _TAIL = "99.9"
+_SENT_APART = 1.25
+"""The least factor between the shares of the planned messages that two runs sent, to be told."""
 _MOSTLY = 0.5
 """The least share of the stalled time with which a cause is named as the one that stopped a thread."""
 
@@ -40,6 +49,25 @@ def few_sent(runs: Sequence[KnownRun], titles: Collection[str] = (), *, key: str
         run = f" the {RUN_NAMES[again]} run" if len(runs) > 1 else ""
         told.append(f" Measure{run} again ({key}).", "text")
     return told
+
+
+def sent_apart(runs: Sequence[KnownRun]) -> str:
+    """Return a sentence if one of two runs of the ring sent clearly fewer of its planned messages than the other,
+    because its threads were stopped, and the latencies of both runs have these waits. Return "" for other runs.
+
+    It holds for the pacing that spins alone: a message that came due while the sender was stopped is never sent, and
+    latency counts it as late. A schedule sends each late message at once.
+    """
+    if len(runs) != 2 or any(seen.run.pacing != "spin" or INTENDED not in seen.run.histograms for seen in runs):
+        return ""
+    shares = [planned_share(seen) for seen in runs]
+    first, second = shares
+    if first is None or second is None or max(first, second) < _SENT_APART * min(first, second):
+        return ""
+    if sent_share(runs[shares.index(min(first, second))]) is None:
+        return ""
+    both = " → ".join(share_told(min(share, 1.0)) for share in (first, second))
+    return f"Messages sent: {both}. A stopped sender sends none: these count as late."
 
 
 def blind_transit(run: Run, width: int) -> Lines:

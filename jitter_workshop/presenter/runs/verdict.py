@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jitter_workshop.flow.chapters.judging import by_the_due_time
 from jitter_workshop.flow.measuring.known_reason import UNCOMPARED
 from jitter_workshop.model.effect import RUN_NAMES, Effect
 from jitter_workshop.model.judgement import OtherTask, PairJudgement
@@ -27,6 +26,8 @@ _NOT_AS_SAID = "not as the lesson says"
 _NOT_KNOWN = "The chapter's figure is not known."
 NO_CHANGE = "No clear change in latency."
 _NO_CHANGE_LEFT = "No clear change in the figures that can be compared."
+_TOLD = 1.1
+"""The least factor by which the announced figure moved, to be told beside the one that differs most."""
 _UNDECIDED = "Latency: two runs do not decide it."
 
 
@@ -74,12 +75,12 @@ def work_told(judged: PairJudgement, *, values: bool = False) -> str:
 def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
     """Return the effects whose factor :func:`verdict_of_change` tells."""
     # Two clocks of one run are told with their two values, and without a factor.
-    leads, other = judged.latency in _LEADS and judged.clocks is None, judged.doubt == "other figure"
+    leads, other = judged.latency in _LEADS and not _by_two_clocks(judged), judged.doubt == "other figure"
     told = (
         judged.of_chapter,
         judged.first if leads else None,
         judged.against if leads and judged.latency != "differs" else None,
-        judged.found.tail if other else None,
+        judged.found.tail if other else _announced(judged),
     )
     return tuple(one for one in told if one is not None)
 
@@ -92,18 +93,37 @@ def _latency_told(judged: PairJudgement, *, values: bool, against: bool = False)
         return f"{UNCOMPARED[True]}{judged.reason.told}."
     if latency in ("unclear", "undecided"):
         return _UNDECIDED if latency == "undecided" else _NO_CHANGE_LEFT if left_out else NO_CHANGE
-    if latency == "differs" and first is not None and by_the_due_time(first) and judged.clocks is not None:
-        # The two runs differ by plan. The chapter shows how the two clocks of the first run differ.
+    if judged.clocks is not None and _by_two_clocks(judged):
         transit, due = map(nice_ns, judged.clocks)
         return f"One run, two clocks: p{DUE_TAIL} is {transit} by transit, {due} from the due time."
     if latency in _LEADS and first is not None:
         none = latency == "differs" or judged.against is None
         but = "" if none or judged.against is None else f" But {_size(judged.against, values=against)}."
-        return f"{_LEADS[latency]}{_size(first, values=values)}.{but}"
+        announced = _announced(judged)
+        by = "" if announced is None else f" {announced.name}, the announced one: {_moved(announced)}."
+        return f"{_LEADS[latency]}{_size(first, values=values)}.{by}{but}"
     if not latency.startswith("perhaps"):
         return ""
     why = _why_perhaps(judged)
     return f"{'Stalls' if left_out == 'waits' else 'Latency'}: {latency}{f' ({why})' if why else ''}."
+
+
+def _by_two_clocks(judged: PairJudgement) -> bool:
+    """Return True if the two runs differ by plan, and the chapter shows how the two clocks of the first one differ."""
+    return judged.latency == "differs" and judged.clocks is not None
+
+
+def _announced(judged: PairJudgement) -> Effect | None:
+    """Return the effect on the figure that was announced to judge two runs that differ by plan, if another one differs
+    most; else None. One that moved by less than _TOLD is not told."""
+    judge, first = judged.found.tail, judged.first
+    if judged.latency != "differs" or _by_two_clocks(judged) or judge is None or first is None:
+        return None
+    return (
+        judge
+        if judge.name not in (first.name, judged.of_chapter.name if judged.of_chapter else "") and judge.factor >= _TOLD
+        else None
+    )
 
 
 def _size(effect: Effect, *, values: bool = False) -> str:
