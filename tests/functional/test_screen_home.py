@@ -26,7 +26,9 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import SLOTS
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host_load import HostLoad
-from jitter_workshop.model.run import ForeignLoad, SilentObserver
+from jitter_workshop.model.run import INTENDED, READY, ForeignLoad, SilentObserver
+from jitter_workshop.model.walk import PathEntry
+from jitter_workshop.presenter.course.own_results import OwnResults
 from jitter_workshop.presenter.course.path import (
     HALF_DOT,
     ONLY_READ,
@@ -532,6 +534,55 @@ async def test_the_minutes_and_the_progress_are_whole_words_once_a_chapter_is_be
         assert words & {"begun", "at predict"}
 
 
+async def test_the_next_chapter_keeps_its_minutes_once_it_is_begun() -> None:
+    async with opened(open_workshop(course=builtin_course()), (80, 24)) as (app, pilot):
+        card = app.screen.query_one("#next", Sheet)
+        minutes = re.search(r"about (\d+) min$", card.plain().splitlines()[0])
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        app.screen.walk._save(dataclasses.replace(app.screen.walk.progress, step="predict"))
+        await pilot.press("escape")
+        await settled(pilot)
+        assert minutes is not None
+        assert re.search(rf"about {minutes[1]} min in all$", card.plain().splitlines()[0])
+
+
+async def test_a_run_that_counts_by_another_clock_has_no_bar_beside_that_of_the_laptop() -> None:
+    workshop = open_workshop()
+    made, blocks = madeup.make_run([[100] * 990 + [24_700_000] * 10], label="alone", name=INTENDED, transit_from=READY)
+    workshop.context.handle.add_run(made, blocks)
+    async with opened(workshop, (80, 24)) as (app, pilot):
+        card = app.screen.query_one("#next", Sheet)
+        assert "p99.9  alone  24.7 ms" in card.plain()
+        assert "from when a message was due" in card.plain()
+        assert "laptop" not in card.plain()
+        transit = madeup.make_run([[100] * 999 + [50_000]], label="sent", run_id="20260101-000009-aaaa")
+        workshop.context.handle.add_run(*transit)
+        await pilot.press("c", "escape")
+        await settled(pilot)
+        assert re.search(r"p99.9  sent .*\n +laptop ", card.plain())
+
+
+async def test_the_chapters_are_asked_for_once_in_each_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[OwnResults] = []
+    told = OwnResults.path
+
+    def counted(results: OwnResults) -> tuple[PathEntry, ...]:
+        asked.append(results)
+        return told(results)
+
+    async with opened(open_workshop(), (80, 24)) as (app, pilot):
+        assert isinstance(app.screen, HomeScreen)
+        monkeypatch.setattr(OwnResults, "path", counted)
+        app.screen.redraw()
+        await settled(pilot)
+        assert len(asked) == 1
+        await pilot.press("down", "up")
+        await settled(pilot)
+        assert len(asked) == 1
+
+
 async def test_a_chapter_that_was_only_read_has_a_half_dot() -> None:
     async with opened(open_workshop(course=builtin_course()), (120, 36)) as (app, pilot):
         path = app.screen.query_one(PathList)
@@ -689,6 +740,15 @@ async def test_a_measured_chapter_has_the_learners_own_result_in_the_place_of_th
         assert "your result" in text_of(app)
         assert any(" Pinning " in line and f" {told} " in line for line in text_of(app).splitlines())
         assert f"{told}: by your two runs" in " ".join(text_of(app).split())
+        # The newest result stands below the next step, until a newer run of the ring is drawn.
+        card = app.screen.query_one("#next", Sheet)
+        assert card.plain().splitlines()[1].startswith("  LAST  Pinning · ")
+        assert not [line for line in card.plain().splitlines() if "p99.9  " in line and "LAST" not in line]
+        now = dataclasses.replace(both[0].run, id="29990101-000000-aaaa", label="mine")
+        workshop.context.handle.add_run(now, madeup.make_run()[1])
+        await pilot.press("c", "escape")
+        await settled(pilot)
+        assert "LAST" not in card.plain()
 
 
 async def test_a_load_message_leaves_room_for_the_explanation_of_a_forecast(tmp_path: Path) -> None:

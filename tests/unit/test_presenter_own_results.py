@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.model.course import SLOTS
 from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.model.verdict import VerdictWord
 from jitter_workshop.model.walk import OwnResult, PathEntry
 from jitter_workshop.presenter.course import path as words
 from jitter_workshop.presenter.course.own_results import OwnResults
@@ -35,3 +38,44 @@ def test_a_result_whose_traces_this_version_has_not_read_is_no_judgement(monkeyp
         found = entry().result
     assert found is not None
     assert found.latency != "not read"
+
+
+def test_the_last_result_is_that_of_the_newest_second_run_and_gives_way_to_a_newer_run() -> None:
+    workshop = fakes.open_workshop()
+    results = OwnResults(workshop)
+    assert results.last_told(results.path(), "") is None, "nothing is measured"
+    walk = workshop.walk("pinning")
+    for slot in SLOTS:
+        walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+    first, second = (workshop.context.progress("pinning").runs[slot] for slot in SLOTS)
+    told = results.last_told(results.path(), first)
+    assert told is not None
+    title, said = told
+    assert title == walk.chapter.title
+    assert said
+    assert results.last_told(results.path(), second) == told
+    assert results.last_told(results.path(), f"{second}0") is None, "the drawn curve is newer"
+
+
+@pytest.mark.parametrize(
+    ("result", "known"),
+    [(OwnResult("alike"), False), (OwnResult("not read"), False), (OwnResult("no clear change"), True)],
+)
+def test_the_last_result_is_of_a_change_and_was_judged(result: OwnResult, known: bool) -> None:
+    workshop = fakes.open_workshop()
+    walk, results = workshop.walk("pinning"), OwnResults(workshop)
+    for slot in SLOTS:
+        walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+    path = [dataclasses.replace(e, result=result) for e in results.path() if e.chapter_id == "pinning"]
+    assert (results.last_told(path, "") is not None) == known
+
+
+@pytest.mark.parametrize("verdict", ["lower", "cannot_tell"])
+def test_a_proof_is_told_in_the_place_of_the_two_runs(verdict: VerdictWord) -> None:
+    workshop = fakes.open_workshop()
+    walk, results = workshop.walk("pinning"), OwnResults(workshop)
+    for slot in SLOTS:
+        walk.record(slot, workshop.measure(walk.measuring.request(slot), SilentObserver(), CancelToken()))
+    own = OwnResult("better", proof=verdict)
+    path = [dataclasses.replace(e, result=own) for e in results.path() if e.chapter_id == "pinning"]
+    assert results.last_told(path, "") == (walk.chapter.title, words.kind_or_result(path[0])[0])

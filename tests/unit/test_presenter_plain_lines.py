@@ -167,12 +167,17 @@ def test_a_row_tells_its_settings_curves_and_guess_in_words() -> None:
     assert len(row_told(placed)) <= 62, "one line beside the chart of 120 columns"
 
 
-def test_a_judged_guess_stands_behind_the_result_and_in_the_place_of_a_forecast() -> None:
+def test_a_right_guess_stands_behind_the_result_and_each_judged_guess_in_the_place_of_a_forecast() -> None:
     assert result_told(entry(chance="moves")) == [("has effect", "text")]
     assert result_told(entry(chance="moves", guessed=True)) == [("has effect", "text")]
     assert result_told(entry(chance="measures", guess=True)) == [("guess right", "good")]
+    assert result_told(entry(chance="measures", guess=False)) == [("guess wrong", "dim")]
+    better = entry(chance="moves", guess=True, result=OwnResult("better"))
+    assert result_told(better) == [("better", "good"), ("guess right", "good")]
+    # A column of wrong guesses is loud; the words below the path have the one under the cursor.
     worse = entry(chance="moves", guess=False, result=OwnResult("worse"))
-    assert result_told(worse) == [("worse", "bad"), ("guess wrong", "dim")]
+    assert result_told(worse) == [("worse", "bad")]
+    assert row_told(worse) == "guess wrong"
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:

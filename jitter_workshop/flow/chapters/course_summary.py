@@ -120,7 +120,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     chosen, half = _chosen(walks)
     of_chapters = {walk.chapter.id: walk for walk in walks}
     steps = (
-        dataclasses.replace(step, changed=_changed(of_chapters[step.chapter_id], step.run))
+        dataclasses.replace(step, changed=changed_by_chapter(of_chapters[step.chapter_id], step.run))
         for step in _steps(chosen, workshop.context)
     )
     return CourseSummary(
@@ -230,7 +230,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
     )
 
 
-def _changed(walk: ChapterWalk, run: Run) -> Effect | None:
+def changed_by_chapter(walk: ChapterWalk, run: Run) -> Effect | None:
     """Return the effect between a chapter's two runs on the chapter's own figure, else on the figure by which the
     runs are judged. ``run``: the run whose curve is shown. Return None if this is not the chapter's second run, if
     the second run repeats the first one, or if the judgement of the two runs does not call them better or worse."""

@@ -6,10 +6,12 @@ The result is that of the step ``compare``, in a few words. Only a chapter witho
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.walk import OwnResult, PathEntry
+from jitter_workshop.presenter.course.path import kind_or_result
 
 
 class OwnResults:
@@ -18,6 +20,7 @@ class OwnResults:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._judged: dict[str, tuple[tuple[object, ...], OwnResult | None]] = {}
+        self._last: tuple[tuple[object, ...], str] = (), ""
         self._proofs: int | None = None
         """The number of proofs in this drawing of the path; None if not read yet. Reading them judges them all."""
 
@@ -27,6 +30,34 @@ class OwnResults:
         chapters = {one.id: one for one in self._workshop.course.chapters}
         self._proofs = None
         return tuple(dataclasses.replace(e, result=self._result(chapters[e.chapter_id])) if e.here else e for e in path)
+
+    def last_told(self, path: Sequence[PathEntry], since: str) -> tuple[str, str] | None:
+        """Return the title of the chapter whose change was measured last, and what the change did, in words. Return
+        None if there is no such chapter, or if its result is not known yet. ``path``: that of :meth:`path`. ``since``:
+        the id of a run; a result older than this run is left out."""
+        made = {e.chapter_id: self._workshop.context.progress(e.chapter_id).runs for e in path if e.result is not None}
+        changed = [e for e in path if e.result is not None and e.result.latency != "alike"]
+        last = max(changed, key=lambda entry: made[entry.chapter_id][SLOTS[1]], default=None)
+        if last is None or last.result is None or last.result.latency == "not read":
+            return None
+        run = made[last.chapter_id][SLOTS[1]]
+        if run < since:
+            return None
+        state = last.result, *self._state((run,))
+        if self._last[0] != state:
+            self._last = state, self._in_words(last, run)
+        return last.title, self._last[1]
+
+    def _in_words(self, entry: PathEntry, run: str) -> str:
+        """Return what a chapter's change did. ``run``: the id of the chapter's second run."""
+        from jitter_workshop.flow.chapters.course_summary import changed_by_chapter
+        from jitter_workshop.presenter.runs.effect_words import describe_effect
+
+        second = self._workshop.context.runs.run(run)
+        proven = entry.result is not None and entry.result.proof is not None
+        walk = self._workshop.walk(entry.chapter_id)
+        effect = None if second is None or proven else changed_by_chapter(walk, second)
+        return describe_effect(effect) if effect is not None else kind_or_result(entry)[0]
 
     def _result(self, chapter: Chapter) -> OwnResult | None:
         """Return the result of a chapter's two runs. Return None without them, in a hunt, and in a chapter that

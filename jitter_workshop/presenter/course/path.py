@@ -102,11 +102,17 @@ def home_chart_title(own: RunCurve | None, published: bool, key: str) -> str:
         return f"{_AXES}: a laptop of 2015{f'; {key} draws yours' if key else ''}."
     if not published:
         return f"{_AXES}: your run."
-    if own.run is not None and own.run.by_handoff:
-        return f"{_AXES}. Not comparable: yours counts from a message's publication, the laptop's from its sending."
-    if own.from_due:
-        return f"{_AXES}. Not comparable: yours counts from when a message was due, the laptop's from its sending."
+    if clock := one_clock_told(own):
+        return f"{_AXES}. Not comparable: yours counts {clock}, the laptop's from its sending."
     return f"{_AXES}: your run beside a laptop of 2015. Comparable: both count from a message's sending."
+
+
+def one_clock_told(own: RunCurve) -> str:
+    """Return the words for the moment from which a learner's curve counts, if the published curve counts from another
+    one; else ""."""
+    if own.run is not None and own.run.by_handoff:
+        return "from a message's publication"
+    return "from when a message was due" if own.from_due else ""
 
 
 def kind_heading(path: Sequence[PathEntry]) -> str:
@@ -200,10 +206,12 @@ def guess_told(entry: PathEntry) -> tuple[str, str]:
 
 def result_told(entry: PathEntry) -> list[tuple[str, str]]:
     """Return the words of a chapter's row behind its minutes, each with its style: what the chapter can show here, or
-    the learner's result, and how the guess ended. A guess that is judged takes the place of a forecast."""
+    the learner's result, and how the guess ended. A guess that is judged takes the place of a forecast. Behind a result
+    only a right guess is told: of a wrong one, :func:`row_told` tells under the cursor."""
     guess = guess_told(entry)
-    told = [] if entry.result is None and guess[0] else [kind_or_result(entry)]
-    return [*told, *([guess] if guess[0] else [])]
+    if entry.result is None:
+        return [guess if guess[0] else kind_or_result(entry)]
+    return [kind_or_result(entry), *([guess] if entry.guess and guess[0] else [])]
 
 
 def row_told(entry: PathEntry) -> str:

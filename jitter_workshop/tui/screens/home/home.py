@@ -26,6 +26,7 @@ from jitter_workshop.presenter.course.path import (
     home_chart_title,
     host_column,
     is_new,
+    one_clock_told,
     reason_told,
     row_told,
     session_told,
@@ -69,6 +70,10 @@ _LEAST_BAR = 6
 """The width of a bar beside a long name."""
 _BEFORE_BAR = "  p99.9  "
 """The words before the first bar."""
+_BEFORE_LAST = "  LAST  "
+"""The words before the newest result, below those before the next step."""
+_MOST_LAST = 2
+"""The most rows of the newest result: as many as the bars have."""
 _BESIDE_BAR = len(_BEFORE_BAR) + 18
 """The width of a row of bars without its name and its bar."""
 _LEAST_TITLE = 6
@@ -104,13 +109,18 @@ class HomeScreen(HostChangeScreen, scope="home"):
     _done: frozenset[str] | None = None
     """The chapters that were done when the path was last drawn; None before the first drawing."""
 
+    _known: tuple[PathEntry, ...] | None = None
+    """The path of this drawing; None if it is not known yet."""
+
     @cached_property
     def _results(self) -> OwnResults:
         return OwnResults(self.workshop)
 
     def _path(self) -> tuple[PathEntry, ...]:
-        """Return the chapters with the learner's own results."""
-        return self._results.path()
+        """Return the chapters with the learner's own results. They are asked for once in each drawing."""
+        if self._known is None:
+            self._known = self._results.path()
+        return self._known
 
     def body(self) -> ComposeResult:
         yield Sheet(self._what_this_is, id="what")
@@ -164,6 +174,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def redraw(self) -> None:
         if not self.is_mounted:
             return
+        self._known = None
         # The chart's library takes a tenth of a second to import, so it is drawn after the first frame.
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self._show_path()
@@ -317,14 +328,31 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 (f" · {following.next_step}", "text"),
             )
             # The minutes are those of a whole chapter.
-            about = f"about {following.minutes} min" if following.minutes and not following.started else ""
+            whole = " in all" if following.started else ""
+            about = f"about {following.minutes} min{whole}" if following.minutes else ""
             # Enter opens the chapter under the cursor, which may be another one.
             entry = self.query_one(PathList).entry
             here = entry is None or entry.chapter_id == following.chapter_id
             yield two_ends(left, Text.assemble(("Enter   " if here else "", "bold cool"), about, style="dim"), width)
             if not following.here and all_done_here(self._path()):
                 yield from self._offer()
-        yield from self._bars(width)
+        last = list(self._last(width))
+        yield from last
+        if not last:
+            yield from self._bars(width)
+
+    def _last(self, width: int) -> Iterable[Text]:
+        """Yield lines on the chapter whose change was measured last, unless the curve that home shows is newer."""
+        newest, _ = self._newest()
+        since = newest.run.id if newest is not None and newest.run is not None else ""
+        last = self._results.last_told(self._path(), since)
+        if last is not None:
+            told = Text.assemble(
+                (clean(last[0], ID), "text"), (_BETWEEN_FACTS, "dim"), (clean(last[1], SENTENCE), "text")
+            )
+            lines = wrap(told, width, _BEFORE_LAST)[:_MOST_LAST]
+            lines[0].stylize("bold dim", 0, len(_BEFORE_LAST))
+            yield from lines
 
     def _offer(self) -> Iterable[Text]:
         """Yield a line that offers the summary of the course."""
@@ -337,7 +365,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Yield bars for p99.9 of the learner's ``ring`` run and of a published run.
 
         The scale is logarithmic if the two values differ by a factor of more than _LINEAR. If the learner's run is not
-        like the published one (:meth:`_newest`), only its value is shown.
+        like the published one (:meth:`_newest`), or counts by another clock, only its value is shown.
         """
         newest, like_published = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
@@ -347,20 +375,22 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.wide or self.tall:
             # The chart stands below, and its legend has the figures.
             return
-        from jitter_workshop.flow.measuring.curves import scale_curve, told_apart_by_clock
+        from jitter_workshop.flow.measuring.curves import scale_curve
         from jitter_workshop.presenter.runs.curves import label_of, shown_value_at
         from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
         doubt = of_curve(newest)["99.9"]
-        if not like_published:
+        if not like_published or one_clock_told(newest):
             line = Text.assemble(("  p99.9  ", "dim"), (f"{label_of(newest)}  ", "text"))
             line.append(nice_ns(shown_value_at(newest, "99.9")), "bold text")
             line.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
+            if like_published:
+                # A bar beside a bar of another clock is a comparison.
+                line.append(f"  {one_clock_told(newest)}", "dim")
             line.truncate(max(width, 1), ellipsis=True)
             yield line
             return
-        beside = told_apart_by_clock((newest, *scale_curve()))
-        pairs = [(c, shown_value_at(c, "99.9")) for c in beside]
+        pairs = [(c, shown_value_at(c, "99.9")) for c in (newest, *scale_curve())]
         known = [value for _, value in pairs if value]
         largest = max(known, default=0)
         # A factor of two is seen on a linear scale only; a factor of a hundred only on a logarithmic one.
