@@ -10,7 +10,14 @@ from jitter_workshop.course.guesses import MeasuredAnswers
 from jitter_workshop.model.course import Answer, GuessTask
 from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
-from jitter_workshop.presenter.course.chapter import _share, comparison, explanation, guess_choice_lines, switches_told
+from jitter_workshop.presenter.course.chapter import (
+    _share,
+    comparison,
+    explanation,
+    guess_choice_lines,
+    recording_lines,
+    switches_told,
+)
 from jitter_workshop.stats.comparison import compare
 from tests import madeup
 
@@ -175,3 +182,18 @@ def test_a_measured_question_marks_the_right_answer_and_the_wrong_guess() -> Non
     assert "     3.5 → 0 a second" in narrow
     assert not any("✗" in line for line in narrow)
     assert "✓" not in "".join(line.plain for line in guess_choice_lines(task, 1, "", 60))
+
+
+def test_a_banner_of_a_recording_leaves_out_where_a_parameter_is_set_before_it_cuts_a_sentence() -> None:
+    reason = (
+        "it needs a boot parameter: set kernel parameters where the kernel of this machine is started, by its owner"
+    )
+    wide = recording_lines(reason, "lab-stock", True, 160)
+    assert wide[-1].plain.rstrip().endswith("by its owner.")
+    narrow = recording_lines(reason, "lab-stock", True, 76)
+    assert " ".join(" ".join(line.plain for line in narrow).split()) == (
+        "ON A RECORDING lab-stock: not on this host, because it needs a boot parameter."
+    )
+    offered = recording_lines(reason, "lab-stock", True, 76, "P opens a practice machine.")
+    assert offered[-1].plain.rstrip().endswith("P opens a practice machine.")
+    assert len(recording_lines("w " * 200, "lab-stock", True, 76)) == 2

@@ -543,12 +543,17 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
     host. In this case, ``reason`` tells why this host cannot do the chapter. ``practice``: a sentence that offers a
     practice machine, "" for none. This sentence is left out if it does not fit into the two lines."""
     name = f" {clean(recording, SHORT)}:" if recording else ":"
-    said = f" {NOT_HERE} {reason}." if live else f" {cleaned_sentence(reason)}"
-    told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
-    lines = wrap(told, width, "", "  ")
-    if live and practice:
-        longer = wrap(Text.assemble(told, (f" {practice}", "text")), width, "", "  ")
-        lines = longer if len(longer) <= 2 else lines
+
+    def banner(why: str, offer: str = "") -> Lines:
+        said = f" {NOT_HERE} {why}." if live else f" {cleaned_sentence(why)}"
+        told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, offer, style="text")
+        return wrap(told, width, "", "  ")
+
+    # A reason may tell after a colon where the host is changed. Home has the whole reason.
+    reasons = (reason, reason.partition(": ")[0])
+    offers = (f" {practice}", "") if live and practice else ("",)
+    forms = [banner(why, offer) for offer in offers for why in reasons]
+    lines = next((form for form in forms if len(form) <= 2), forms[-1])
     if len(lines) > 2:
         lines[1].truncate(max(width - 2, 1))
         lines[1].append(" …")
