@@ -81,6 +81,11 @@ class Effect:
     events: tuple[int, int] | None = None
 
     @property
+    def larger(self) -> int:
+        """Return the index of the run with the larger value; 0 if the values are the same."""
+        return int(self.how in ("more", "longer", "higher"))
+
+    @property
     def within_equal_runs(self) -> bool:
         """Return True if equal runs of the session differ in this figure by as much as the two runs do."""
         return self.of_equal_runs >= self.factor > 1.0

@@ -66,6 +66,16 @@ class Palette:
     curves: tuple[str, ...] = ("",)
     references: tuple[str, ...] = ("",)
 
+    @property
+    def curve_before(self) -> str:
+        """Return the colour of a chapter's first run in each chart."""
+        return self.curves[0]
+
+    @property
+    def curve_after(self) -> str:
+        """Return the colour of a chapter's second run in each chart."""
+        return self.curves[1 % len(self.curves)]
+
 
 PALETTES: dict[str, Palette] = {
     "dark": Palette(

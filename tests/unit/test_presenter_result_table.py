@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from jitter_workshop.flow.chapters.judging import judge_pair
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import StallRate
@@ -17,6 +19,7 @@ from jitter_workshop.presenter.runs.result_table import (
     names_told,
     result_table,
 )
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from tests.unit.test_stats_effect import run
 
@@ -147,16 +150,52 @@ def few(found: Effects) -> tuple[str, list[str]]:
 def test_a_table_of_few_rows_has_the_figures_of_the_verdict_and_one_time_and_repeats_no_number() -> None:
     verdict, rows_ = few(FOUND)
     assert "34× fewer" not in verdict
+    full = "━" * 12
     assert rows_ == [
-        f"{MOVES} 4.27/s 0/s none after",
-        "p99.9 ~17.1 ms ~10.9 ms 36 % shorter (2× needed)",
-        f"{CAN_END} 123 ms/s 0/s our threads: none after",
+        f"{MOVES} 4.27/s {full} 0/s none after",
+        f"p99.9 ~17.1 ms {full} ~10.9 ms ━━━━━━━╸ 36 % shorter (2× needed)",
+        f"{CAN_END} 123 ms/s {full} 0/s our threads: none after",
     ]
     assert causes_above(judge_pair(FOUND, RUNS), RUNS) == {"our threads"}
     gain = dataclasses.replace(TAIL, few=False, factor=17.0)
     verdict, rows_ = few(dataclasses.replace(FOUND, lead=gain, tail=gain, causes=()))
     assert verdict.startswith("Looks better: p99.9 is 17× shorter. ")
-    assert rows_[1:] == ["p99.9 ~17.1 ms ~10.9 ms"]
+    assert rows_[1:] == [f"p99.9 ~17.1 ms {full} ~10.9 ms ╸"]
+
+
+def drawn(found: Effects, width: int) -> list[Text]:
+    """Return the rows of a table of few rows, without its head."""
+    return result_table(judge_pair(found, RUNS), RUNS, width, "two runs, no proof (p)", few=True)[1:]
+
+
+def test_a_bar_stands_beside_each_value_and_the_words_keep_their_line() -> None:
+    plain = drawn(FOUND, 80)
+    wide = drawn(FOUND, 120)
+    # At 80 columns the words need the room.
+    assert not any("━" in line.plain for line in plain)
+    lengths = [[one.end - one.start for one in line.spans] for line in wide]
+    assert {style for line in wide for style in (one.style for one in line.spans)} == {"curve_before", "curve_after"}
+    assert len({tuple(one) for one in lengths[:2]}) == 1
+    assert [line.plain.split("  ")[-1].strip() for line in wide] == [
+        "none after",
+        "36 % shorter (2× needed)",
+        "our threads: none after",
+    ]
+
+
+@pytest.mark.parametrize("how", ["more", "fewer"])
+def test_the_longer_bar_is_that_of_the_larger_value(how: str) -> None:
+    counted = dataclasses.replace(COUNT, values=("8 a second", "2 a second"), factor=4.0, how=how, at_least=False)
+    (row,) = drawn(Effects(None, None, None, shown=counted), 120)
+    before, after = (row.plain[one.start : one.end].count("━") for one in row.spans)
+    assert (before, after) == ((12, 3) if how == "fewer" else (3, 12))
+
+
+def test_a_time_that_is_only_an_upper_limit_has_no_bar() -> None:
+    unsure = dataclasses.replace(OURS, at_most=(False, True), ns=(123e6, 10e6))
+    last = drawn(dataclasses.replace(FOUND, causes=(unsure,)), 120)[-1]
+    assert "<10 ms/s" in last.plain
+    assert "━" not in last.plain
 
 
 def test_the_row_that_explains_is_the_time_of_other_causes_if_it_grew_and_latency_became_worse() -> None:

@@ -20,7 +20,7 @@ from jitter_workshop.presenter.course.path import host_column
 from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
 from jitter_workshop.presenter.runs.one_run import headline_so_far, unfinished_line
 from jitter_workshop.presenter.runs.run import run_progress_lines
-from jitter_workshop.presenter.text.lines import bar_of_value, table_lines, wrap
+from jitter_workshop.presenter.text.lines import bar_of_value, table_lines, thin_bar, wrap
 from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import difference_told, ratio_text, times_told
@@ -70,9 +70,11 @@ def test_tables_fit_and_align(rows: list[list[str]], width: int) -> None:
 
 @given(st.floats(0, 1e12), st.floats(1e-3, 1e12), st.integers(1, 60))
 def test_bars_stay_in_their_room(value: float, largest: float, width: int) -> None:
-    drawn = bar_of_value(value, largest, width)
-    assert cell_len(drawn) <= width
-    assert bool(drawn) == (value > 0)
+    for bar in (bar_of_value, thin_bar):
+        drawn = bar(value, largest, width)
+        assert cell_len(drawn) <= width
+        assert bool(drawn) == (value > 0)
+        assert cell_len(bar(largest, largest, width)) == width
 
 
 @pytest.mark.parametrize(

@@ -296,8 +296,7 @@ def explained_by(reason: KnownReason | None, one: Effect | None) -> bool:
     ``one``: the effect on the figure. None for none."""
     if reason is None or one is None or one.factor < ALIKE:
         return False
-    larger = int(one.how in ("more", "longer", "higher"))
-    return one.sort != "cause" or ("preempted" in one.name and larger == reason.run)
+    return one.sort != "cause" or ("preempted" in one.name and one.larger == reason.run)
 
 
 def _median_against(found: Effects, first: Effect) -> Effect | None:

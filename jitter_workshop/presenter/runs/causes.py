@@ -34,7 +34,7 @@ from jitter_workshop.model.text import (
 )
 from jitter_workshop.presenter.runs import counters
 from jitter_workshop.presenter.runs.callers import INDENTED, below_their_callers, name_of_row
-from jitter_workshop.presenter.text.lines import Lines, bar_of_value, small_title, table_lines, wrap
+from jitter_workshop.presenter.text.lines import Lines, small_title, table_lines, thin_bar, wrap
 from jitter_workshop.presenter.text.pictures import Lane, lanes
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_rows import cause_rows, sum_of_causes
@@ -172,8 +172,7 @@ def cause_table(report: EvidenceReport, width: int, *, guest: bool = False) -> I
         if room >= _LEAST_BAR and 100 * cause.total_ns >= whole and not row.part:
             # A line instead of a block: rows of blocks would touch and look like one slab. The shortest line would make
             # of less than 1 % as much as of 1 %.
-            drawn = bar_of_value(cause.total_ns, most, room)
-            line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
+            line.append(f" {thin_bar(cause.total_ns, most, room)}", CAUSES.get(cause.kind, "faint"))
         yield line
     if hidden:
         total = nice_ns(sum(cause.total_ns for cause in hidden))
@@ -344,11 +343,6 @@ def coloured(drawn: str, stall: ExplainedStall) -> Text:
     colour in all stalls. Causes without a character of their own are pale."""
     colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
     return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
-
-
-def _as_line(bar: str) -> str:
-    """Return a bar of blocks as a thin line of the same length. Each partial block becomes a short line."""
-    return "".join("━" if character == "█" else "╸" for character in bar)
 
 
 def whole_percent(part: int, whole: int) -> str:

@@ -24,7 +24,7 @@ from jitter_workshop.presenter.runs.effect_table import (
 from jitter_workshop.presenter.runs.effect_words import FEW, SAME, events_told, of_equal_runs, short_doubt
 from jitter_workshop.presenter.runs.one_run import A_SECOND, SHORT_A_SECOND
 from jitter_workshop.presenter.runs.verdict import effects_told
-from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, wrap
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, thin_bar, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import DUE_TAIL, KnownRun, transit_of
@@ -37,6 +37,10 @@ _TIMES = (CAN_END, _OTHERS, _ALL)
 _GAP = 2
 _LEAST_WORDS = 14
 """The least width of the last column in cells. If a narrow screen leaves it less, its words stand below the row."""
+_LEAST_BAR, _WIDEST_BAR = 4, 12
+"""The cells of the bar of a row's larger value, at least and at most."""
+_BAR_STYLES = ("curve_before", "curve_after")
+"""The styles of the bars of the two runs: the colours of their curves."""
 MOST_ROWS = 3
 """The most rows beside a chart. The key t shows all."""
 _MOST_OF_IT = 0.5
@@ -46,7 +50,8 @@ _MOST_OF_IT = 0.5
 @dataclasses.dataclass(frozen=True)
 class ResultRow:
     """Hold a row of the table: its name, its values in the two runs, words on their difference, and the row's style.
-    ``extra``: True for a row that a small screen leaves out first."""
+    ``extra``: True for a row that a small screen leaves out first. ``shares``: both values as shares of the larger one;
+    None if a value is not known, or only as an upper limit."""
 
     name: str
     first: str
@@ -54,6 +59,7 @@ class ResultRow:
     told: str = ""
     style: str = ""
     extra: bool = False
+    shares: tuple[float, float] | None = None
 
 
 def result_rows(judged: PairJudgement, runs: Sequence[KnownRun], which: tuple[str, str]) -> list[ResultRow]:
@@ -153,7 +159,9 @@ def _of_latency(
     if due is not None and by_the_due_time(due):
         before, after = (transit_of(seen, DUE_TAIL) for seen in runs)
         values = [_UNKNOWN if value is None else nice_ns(value) for value in (before, after)]
-        transit = [ResultRow(f"p{DUE_TAIL} by transit", values[0], values[1])] if judged.clocks is not None else []
+        shares = None if before is None or after is None else _shares(before, after)
+        name = f"p{DUE_TAIL} by transit"
+        transit = [ResultRow(name, values[0], values[1], shares=shares)] if judged.clocks is not None else []
         return [*transit, _row(due, which, _style(due, judged), limit=True)]
     nearest = found.nearest if found.nearest is not None and found.nearest.sort != "cause" else None
     judge = tail or first or nearest
@@ -200,7 +208,10 @@ def _row(effect: Effect, which: tuple[str, str], style: str, *, limit: bool = Fa
     ``extra``: as in :class:`ResultRow`."""
     rate = effect.values[1].endswith(A_SECOND)
     first, second = (f"{v.removesuffix(A_SECOND)}{SHORT_A_SECOND if rate else ''}" for v in effect.values)
-    return ResultRow(effect.name, first, second, _difference(effect, which, limit=limit), style, extra)
+    told = _difference(effect, which, limit=limit)
+    smaller = 0.0 if effect.at_least else 1 / effect.factor
+    shares = (smaller, 1.0) if effect.larger else (1.0, smaller)
+    return ResultRow(effect.name, first, second, told, style, extra, shares)
 
 
 def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
@@ -244,7 +255,7 @@ def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[
     small = max(before, after) < LEAST_TOLD * sum(one.ns[larger] for one in causes)
     least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""
     told = f"{'>' if least and after < before and told[0].isdigit() else ''}{told}{'; <1 % of all' if small else ''}"
-    return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told)]
+    return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told, shares=_shares(before, after, least))]
 
 
 def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
@@ -259,10 +270,17 @@ def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
     name = _OTHERS if len(others) < len(causes) else _ALL
     most, step = most_of_others(causes), whole[1] - whole[0]
     if most is None:
-        return [ResultRow(name, first, second, "" if any(least) else SAME)]
+        return [ResultRow(name, first, second, "" if any(least) else SAME, shares=_shares(*whole, *least))]
     share = "most" if (most.ns[1] - most.ns[0]) / step >= _MOST_OF_IT else "largest"
     moved = f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}"
-    return [ResultRow(name, first, second, f"{moved}, {share}: {_label(most)}")]
+    return [ResultRow(name, first, second, f"{moved}, {share}: {_label(most)}", shares=_shares(*whole, *least))]
+
+
+def _shares(before: float, after: float, *limits: str) -> tuple[float, float] | None:
+    """Return two times as shares of the longer one. Return None if one of them is only an upper limit, or if both are
+    0. ``limits``: the signs before them, "" for a time that is known."""
+    most = max(before, after)
+    return None if any(limits) or most <= 0 else (before / most, after / most)
 
 
 def _label(cause: CauseTime) -> str:
@@ -317,7 +335,8 @@ def result_table(
     """Return the rows of :func:`result_rows` as a table; [] if there are none. No cell is cut: words that are too long
     go on in the next line. ``head``: the first cell of the head, such as the state of the proof. ``proven``: True if a
     proof judges the change, so that these two runs do not. ``most``: the most rows, if some of them are extra; None for
-    all. ``few``: True for :func:`few_rows` alone, without the factors that a verdict above tells."""
+    all. ``few``: True for :func:`few_rows` alone, without the factors that a verdict above tells, and with a bar beside
+    each value where there is room."""
     which = columns_of("changed", runs, undecided=proven)
     rows = few_rows(judged, runs, which) if few else result_rows(judged, runs, which)
     if few and not proven:
@@ -335,18 +354,32 @@ def result_table(
         # Too narrow for four columns: the words stand below their row.
         last = width - _GAP
         sizes[0] = min(sizes[0], width - sizes[1] - sizes[2] - 2 * _GAP)
+    bar = 0 if apart or not few else _bar(rows, last)
+    last -= 2 * (bar + 1) if bar else 0
     lines: Lines = []
     gap = " " * _GAP
     for row in rows:
         names, words = [one.plain for one in wrap(row.name, sizes[0])], [one.plain for one in wrap(row.told, last)]
         beside = [] if apart else words
-        texts = list[str]()
-        for at in range(max(len(names), len(beside), 1)):
-            values = (row.first, row.second) if at == 0 else ("", "")
-            cells = [in_cells(names[at] if at < len(names) else "", sizes[0])]
-            cells += [in_cells(value, size, right=True) for value, size in zip(values, sizes[1:], strict=True)]
-            texts.append(gap.join([*cells, beside[at] if at < len(beside) else ""]))
-        texts += [f"{gap}{one}" for one in words if apart and one]
         style = "text" if proven and row.style != "dim" else row.style or "text"
-        lines += [Text(text.rstrip(), style) for text in texts]
+        for at in range(max(len(names), len(beside), 1)):
+            line = Text(in_cells(names[at] if at < len(names) else "", sizes[0]), style)
+            for run, value in enumerate((row.first, row.second)):
+                line.append(gap + in_cells(value if at == 0 else "", sizes[1 + run], right=True))
+                if bar:
+                    drawn = thin_bar(row.shares[run], 1.0, bar) if row.shares is not None and at == 0 else ""
+                    line.append(f" {drawn:<{bar}}", _BAR_STYLES[run])
+            line.append(f"{gap}{beside[at] if at < len(beside) else ''}")
+            line.rstrip()
+            lines.append(line)
+        lines += [Text(f"{gap}{one}", style) for one in words if apart and one]
     return lines
+
+
+def _bar(rows: Sequence[ResultRow], room: int) -> int:
+    """Return the width of a bar beside each value, in cells; 0 for no bars. ``room``: the cells right of the values,
+    where the longest words of a row stand, too."""
+    if all(row.shares is None for row in rows):
+        return 0
+    bar = (room - max(len(row.told) for row in rows)) // 2 - 1
+    return min(bar, _WIDEST_BAR) if bar >= _LEAST_BAR else 0

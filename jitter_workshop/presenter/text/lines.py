@@ -65,7 +65,7 @@ _COLOURS = {
     "bright_magenta": "95",
     "bright_cyan": "96",
 }
-_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▓▒░·▏▶▲…", "-|++++++++#=~..:>^.")
+_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▓▒░·▏▶▲…━╸", "-|++++++++#=~..:>^.=-")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 MANY_CPUS = 2_000
 """The most characters that are kept of a sentence before :func:`cpus_in_short` shortens its lists of CPUs."""
@@ -375,6 +375,15 @@ def bar_of_value(value: float, largest: float, width: int) -> str:
     eighths = max(1, round(min(value / largest, 1.0) * width * 8))
     full, rest = divmod(eighths, 8)
     return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
+
+
+def thin_bar(value: float, largest: float, width: int) -> str:
+    """Return a bar as :func:`bar_of_value` does, but as a heavy line, in steps of half a cell. Bars in neighbouring
+    rows do not touch."""
+    if largest <= 0 or value <= 0 or width < 1:
+        return ""
+    full, rest = divmod(max(1, round(min(value / largest, 1.0) * width * 2)), 2)
+    return "━" * full + "╸" * rest
 
 
 def progress_bar(done: float, total: float, width: int, rest: str = "─", style: str = "accent") -> Text:
