@@ -270,10 +270,12 @@ def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
     name = _OTHERS if len(others) < len(causes) else _ALL
     most, step = most_of_others(causes), whole[1] - whole[0]
     if most is None:
-        return [ResultRow(name, first, second, "" if any(least) else SAME, shares=_shares(*whole, *least))]
+        return [ResultRow(name, first, second, "" if any(least) else SAME, shares=_shares(whole[0], whole[1], *least))]
     share = "most" if (most.ns[1] - most.ns[0]) / step >= _MOST_OF_IT else "largest"
     moved = f"{'+' if step > 0 else '−'}{of_a_second(abs(step))}"
-    return [ResultRow(name, first, second, f"{moved}, {share}: {_label(most)}", shares=_shares(*whole, *least))]
+    return [
+        ResultRow(name, first, second, f"{moved}, {share}: {_label(most)}", shares=_shares(whole[0], whole[1], *least))
+    ]
 
 
 def _shares(before: float, after: float, *limits: str) -> tuple[float, float] | None:
