@@ -320,7 +320,7 @@ STALL = dataclasses.replace(SPEC, block_ns=250_000_000, noise="stall")
 
 def test_a_stall_stops_the_child_once_in_the_middle_and_is_told() -> None:
     result = run("stall:1", STALL)
-    assert (result.complete, len(result.gathered.blocks)) == (True, 3)
+    assert (result.complete, len(result.gathered.blocks)) == (True, 3), result.notes
     before, middle, after = (block.end_ns - block.start_ns for block in result.gathered.raw)
     assert middle >= STALL_NS
     assert max(before, after) < STALL_NS

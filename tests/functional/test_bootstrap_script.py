@@ -44,7 +44,7 @@ def start(checkout: Path, *arguments: str, **variables: str) -> subprocess.Compl
         env={"PATH": str(checkout / "bin"), "HOME": str(checkout), **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
