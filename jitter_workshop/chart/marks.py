@@ -79,6 +79,11 @@ def character(dots: int, kind: DotKind) -> str:
     return chr(_BRAILLE + dots)
 
 
+def in_lists(glyph: str) -> str:
+    """Return a curve's mark for a list beside a chart, as the chart and its legend draw it."""
+    return spelled(Text(glyph), current()).plain
+
+
 def spelled(text: Text, kind: DotKind) -> Text:
     """Return a chart's text in characters of ``kind``.
 

@@ -10,7 +10,7 @@ from jitter_workshop.chart.matrix import plain_matrix_lines
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
-from jitter_workshop.model.text import LINE, MOST_NAMES, PATH, SENTENCE, SHORT, called, clean, many
+from jitter_workshop.model.text import LABEL, LINE, MOST_NAMES, PATH, SENTENCE, SHORT, called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.text.lines import table_lines, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -91,9 +91,10 @@ def first_curves(overlay: Overlay) -> list[RunCurve]:
 def format_choices(formats: Sequence[Format], chosen: Format, width: int) -> Iterator[Text]:
     """Yield a line for each format, with the chosen format marked."""
     yield Text("WRITTEN AS", "bold dim")
+    longest = max(len(one.name) for one in formats)
     for one in formats:
         lead = "▸" if one is chosen else " "
-        yield from wrap(Text(one.about, "text"), width, f"{lead} {one.name:<7} ", " " * 10)
+        yield from wrap(Text(one.about, "text"), width, f"{lead} {one.name:<{longest}}  ")
     yield Text()
 
 
@@ -124,7 +125,8 @@ def _blocks(found: Iterable[ReportBlock], width: int) -> Iterator[Text]:
             if one is drawn_elsewhere[-1]:
                 yield from wrap(Text(f"In the file: {told}", "dim"), prose)
         elif isinstance(one, blocks.HeatChart):
-            yield from wrap(Text(one.title, "bold text"), prose)
+            # The heading above has the other words of the title.
+            yield from wrap(Text(clean(one.heat.label, LABEL), "bold text"), prose)
             yield from wrap(Text(one.text, "dim"), prose)
             yield from (Text(line, "text") for line in plain_heat_map_lines(one.heat, prose, _HEAT_ROWS))
         elif isinstance(one, blocks.MatrixChart):

@@ -499,6 +499,9 @@ async def test_no_letter_of_the_page_behind_stands_beside_a_box(size: tuple[int,
         for line in text_of(app).splitlines()[box.y : box.bottom]:
             beside = line[max(box.x - 2, 0) : box.x] + line[box.right : box.right + 2]
             assert not beside.strip(), line
+            if size[0] == 160:
+                ends = line[: box.x] + line[box.right :]
+                assert not ends.strip(), line
         assert size[0] > 80 or box.width == 76
 
 

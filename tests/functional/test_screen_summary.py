@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 from typing import Any
 
 import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.chart.marks import VARIABLE
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.model.palette import PALETTES
@@ -152,3 +154,19 @@ async def test_every_look_shows_the_same_text(theme: str, monkeypatch: pytest.Mo
         await settled(pilot)
         assert "▸ ● 1 Why so slow?" in text_of(app)
         assert "■ 2 Pinning" in text_of(app)
+
+
+async def test_lists_beside_an_ascii_chart_have_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "ascii")
+    app = WorkshopApp(finished("baseline", "migration", "pinning"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for key in ("l", "c"):
+            await pilot.press(key)
+            await settled(pilot)
+            assert app.screen.query_one(ChartView).curves
+            said = all_said(app)
+            assert re.search(r"^[▸ ] ?[o#@A] +\w", said, re.MULTILINE), key
+            assert not set("●■◆▲") & set(said), key
+            await pilot.press("escape")
+            await settled(pilot)

@@ -248,6 +248,7 @@ def test_guesses_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
     kept(guest, "baseline", "measure", [1_000] * 2_000)
     summary = sum_up(guest)
     assert summary.near == (walk.chapter.title,)
+    assert f"Right: 1 ({walk.chapter.title})" in words.guesses(summary)
     assert summary.far == ()
     assert summary.unjudged == 2
     walk.restart()

@@ -16,6 +16,7 @@ from jitter_workshop.flow.reporting import files
 from jitter_workshop.flow.reporting import runs as reporting_runs
 from jitter_workshop.flow.reporting.anonymizer import anonymize_report
 from jitter_workshop.flow.reporting.build import build_report
+from jitter_workshop.flow.reporting.draft import FORMATS
 from jitter_workshop.flow.reporting.prepare import prepare_report
 from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.flow.reporting.subject import NothingToReport, subject_of
@@ -25,7 +26,7 @@ from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import UNSTEADY
 from jitter_workshop.model.session import ALONE, ChapterProgress, Guess, HuntOutcome
-from jitter_workshop.presenter.report_preview import preview_sections
+from jitter_workshop.presenter.report_preview import WHEN_LONG, format_choices, preview_sections
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.sections import sections
 from jitter_workshop.session import history
@@ -305,13 +306,23 @@ def test_the_run_with_the_longest_value_has_a_heat_map_without_bursts(make_run: 
     assert "from   1 ms │     ░\n" in text
     lines = [line.plain for line in preview_sections(document, 80)]
     at = lines.index("WHEN THE LONG VALUES CAME")
-    assert lines[at + 1] == "When the long values came: worst one"
+    assert lines[at + 1] == "worst one"
     assert any("░" in line for line in lines[at:])
     assert "none of its 16 blocks has" in short.heats[0].text
     assert without.heats == ()
     assert without.notes["heats"] in html.html_page(without, None)
     assert without.notes["heats"] in markdown.markdown_text(without, {})
     assert "No run here has a heat map." in " ".join(line.plain for line in preview_sections(without, 80))
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_the_formats_stand_in_one_column(width: int) -> None:
+    formats = tuple(FORMATS.values())
+    head, *lines, last = [line.plain for line in format_choices(formats, formats[0], width)]
+    assert (head, last) == ("WRITTEN AS", "")
+    column = 2 + max(len(one.name) for one in formats) + 2
+    assert all(line[column - 2 : column] == "  " and line[column] != " " for line in lines)
+    assert lines[0].startswith(f"▸ {formats[0].name} ")
 
 
 def test_only_the_heat_map_of_the_worst_run_is_drawn_in_the_preview(make_run: MakeRun, tmp_path: Path) -> None:
@@ -325,7 +336,7 @@ def test_only_the_heat_map_of_the_worst_run_is_drawn_in_the_preview(make_run: Ma
     assert [(one.bursts, one.worst) for one in document.heats] == [(True, True), (True, False)]
     lines = [line.plain for line in preview_sections(document, 80)]
     assert "In the file: When the long values came: bbbb" in lines
-    assert "When the long values came: aaaa" in lines
+    assert lines[lines.index(WHEN_LONG) + 1] == "aaaa"
     assert "<summary>When the long values came" not in html.html_page(document, None)
     assert few.heats[0].text.endswith("It has 3 blocks, too few to tell whether long values come in bursts.")
 

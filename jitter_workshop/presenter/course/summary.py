@@ -164,7 +164,7 @@ def open_checks(summary: CourseSummary) -> list[str]:
 def guesses(summary: CourseSummary) -> list[str]:
     """Return lines on the results of the guesses and the hunts. A hunt is a search for a hidden noise."""
     lines = []
-    for name, titles in (("Near", summary.near), ("Wrong", summary.far)):
+    for name, titles in (("Right", summary.near), ("Wrong", summary.far)):
         told = f" ({', '.join(clean(t, LABEL) for t in titles)})" if titles else ""
         lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:

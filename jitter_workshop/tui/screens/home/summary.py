@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
 
+from jitter_workshop.chart.marks import in_lists
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, sum_up
@@ -106,7 +107,8 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             first, here = number != last, number == self._under + 1
             look = glyphs.get(number - 1) if first else None
             whole = Text("▸ " if first and here else "  ", "accent")
-            whole.append(f"{look.glyph} " if look is not None else "  ", str(look.point) if look is not None else "")
+            sign, colour = (" ", "") if look is None else (in_lists(look.glyph), str(look.point))
+            whole.append(f"{sign} ", colour)
             if number:
                 line.style = "dim" if not first else "bold" if here else "text"
             whole.append(line)

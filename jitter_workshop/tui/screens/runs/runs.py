@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
 
+from jitter_workshop.chart.marks import in_lists
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS, published_curves, told_apart_by_clock, with_role
@@ -245,7 +246,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line = Text()
             line.append("▸" if under else " ", "accent")
             look = known.get(run.id)
-            line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else str(look.point))
+            sign, colour = ("·", "dim") if look is None else (in_lists(look.glyph), str(look.point))
+            line.append(f"{sign} ", colour)
             room = max(width - 4, 10) if self._row_height > 1 else name_width
             style = "bold text" if under else "text"
             line.append(f" {self._named(run, room):<{room}}", style)
