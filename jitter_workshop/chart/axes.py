@@ -46,11 +46,14 @@ _FEW_ROWS = 4
 """The rows of a decade from which a chart shows enough of a small difference. With fewer, the axis may begin higher."""
 _HALVES = 1.5
 """The only height of a decade, in rows, that is above 1 and not whole: every second decade has a tick."""
+_TWO_THIRDS = 2 / 3
+"""The only height of a decade, in rows, that is below 1 and not one divided by a whole number: every third decade has a
+tick."""
 _BETWEEN_LABELS = 2
 """The least number of columns between two labels of x."""
 _AT_A_TICK = 0.01
-_CUT = "cut ≈"
-"""The words and the sign at the lower end of the y axis if values of the curves lie below it."""
+_MOST_BELOW = 2
+"""The most rows below the values that may be empty while there is none above them."""
 _LABELLED_ABOVE = 2
 """The rows of a decade from which rows above the highest value have ticks. With fewer, such a row would be a decade in
 which nothing lies."""
@@ -59,11 +62,11 @@ OUTER_DOTS = 0.375
 _WITHIN = 0.49
 """The largest distance of a value from the centre of its row, as a share of a row: from a half on, the value is in the
 next row."""
-_ALIKE = 0.5
+_ALIKE = 0.4
 """Two values that differ by less than this share of a row are to stand in the same row."""
 APART = math.log10(1.3)
 """From this difference on (log10), two values are to stand in different rows, and never have one sign."""
-_SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375)
+_SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375, 0.5, 0.625)
 """The shares of a row by which the y axis may be moved for this, the preferred ones first."""
 
 Cell = tuple[str, Style]
@@ -102,6 +105,11 @@ class PlotFrame:
         return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
 
     @property
+    def decade(self) -> float:
+        """Return the rows of a decade of y."""
+        return (self.rows - 1) / (self.ranges.y_high - self.ranges.y_low)
+
+    @property
     def lower_edge(self) -> float:
         """Return the y of the lower edge of the last row: no value below it is drawn."""
         return self.ranges.y_low - _WITHIN * (self.ranges.y_high - self.ranges.y_low) / (self.rows - 1)
@@ -138,9 +146,8 @@ def shifted(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequenc
 
 def rows_above(frame: PlotFrame, highest: float) -> int:
     """Return the number of rows above the value ``highest`` that have neither axis nor label. It is 0 if a decade has
-    less than one row or at least _LABELLED_ABOVE rows."""
-    height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
-    return max(frame.row(highest), 0) if 1 - 1e-6 <= height < _LABELLED_ABOVE and math.isfinite(highest) else 0
+    at least _LABELLED_ABOVE rows."""
+    return max(frame.row(highest), 0) if frame.decade < _LABELLED_ABOVE and math.isfinite(highest) else 0
 
 
 def _apart(frame: PlotFrame, near: Sequence[tuple[float, float]]) -> float:
@@ -201,23 +208,23 @@ def snapped(
             if best < few and begins > ranges.y_low:
                 higher = dataclasses.replace(ranges, y_low=begins)
                 cells, fitted = _fitted(higher, rows, named, unit, ranges.y_low if lowest is None else lowest)
-                if cells > best and cells % 1 == 0:
+                if cells > best:
                     best, ends = cells, fitted
-        if 1 <= best < _LABELLED_ABOVE:
-            # A row without values gets no label there, so none lies below the values.
-            heads = (True, False) if headed else (False,)
-            found = (_filled(ranges, latest, best, rows, lowest, head) for head in heads)
+        if best < _FEW_ROWS:
+            heads = (True, False) if headed and best < _LABELLED_ABOVE else (False,)
+            found = (_filled(ranges, latest, best, rows, head) for head in heads)
             ends = next((one for one in found if one is not None), ends)
     return scale.Ranges(x_high, *ends, ranges.x_low)
 
 
-def _filled(
-    ranges: scale.Ranges, latest: float, cells: float, rows: int, lowest: float | None, headed: bool
-) -> tuple[float, float] | None:
-    """Return the ends of a y axis with ``cells`` rows for each decade on which spare rows are above the values; None if
-    it has no room for all values from ``latest`` on, and for a row above them if ``headed``."""
+def _filled(ranges: scale.Ranges, latest: float, cells: float, rows: int, headed: bool) -> tuple[float, float] | None:
+    """Return the ends of a y axis with ``cells`` rows for each decade on which the highest value is in the first row,
+    or in the second one if ``headed``; None if it has no room for all values from ``latest`` on.
+
+    A row above the values would be an empty one between the chart and the text above it. So spare rows lie below.
+    """
     for begins in (ranges.y_low, latest):
-        fitted = _raised(dataclasses.replace(ranges, y_low=begins), cells, rows - headed, lowest, above=True)
+        fitted = _raised(dataclasses.replace(ranges, y_low=begins), cells, rows - headed, below=True)
         if fitted is not None:
             return fitted[0], fitted[1] + headed / cells
     return None
@@ -251,8 +258,8 @@ def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tupl
         return found if unit != "time" else [n for n in found if whole(n) or n == _HALVES or (n % 1 == 0 and even(n))]
 
     def whole(rows: float) -> bool:
-        # Of less than one row, a row holds a whole number of decades.
-        return rows <= 1 and abs(1 / rows - round(1 / rows)) < 1e-9
+        # Of less than one row, a row holds a whole number of decades, or two rows hold three.
+        return rows <= 1 and (abs(1 / rows - round(1 / rows)) < 1e-9 or abs(rows - _TWO_THIRDS) < 1e-9)
 
     def even(rows: float) -> bool:
         return rows >= _ANY_FROM or rows in _PARTS_OF_DECADES or span >= _ONE_TICK_FROM
@@ -268,47 +275,67 @@ def _cells_a_decade(span: float, rows: int, named: bool, unit: str) -> list[tupl
 
 
 def _raised(
-    ranges: scale.Ranges, cells: float, rows: int, lowest: float | None = None, *, above: bool = False
+    ranges: scale.Ranges, cells: float, rows: int, lowest: float | None = None, *, below: bool = False
 ) -> tuple[float, float] | None:
     """Return the low and the high end of a y axis with ``cells`` rows for each decade.
 
     No decade falls on the edge of two rows: else 9 ms and 11 ms could stand one row above and one row below 10 ms.
-    Return None if the axis needs more than ``rows`` rows. ``lowest``: as in :func:`snapped`. ``above``: True if all
-    spare rows are above the values.
+    Return None if the axis needs more than ``rows`` rows. ``lowest``: as in :func:`snapped`. ``below``: True if all
+    spare rows are below the values.
     """
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
     within = 0.0 if ranges.y_low < 0 else _WITHIN
-    aside = 0.0 if ranges.y_low < 0 else _aside(cells)
-    high = math.ceil(ranges.y_high * cells - within - aside - 1e-9)
+    asides = (0.0,) if ranges.y_low < 0 else _asides(cells, ranges.y_high)
+    ends = [
+        (
+            aside,
+            math.ceil(ranges.y_high * cells - within - aside - 1e-9),
+            math.floor(ranges.y_low * cells + within - aside + 1e-9),
+        )
+        for aside in asides
+    ]
+    # The first one of those that need the fewest rows.
+    aside, high, needed = min(ends, key=lambda one: one[1] - one[2])
     low = high - (rows - 1)
-    spare = math.floor(ranges.y_low * cells + within - aside + 1e-9) - low
+    spare = needed - low
     if spare < 0:
         return None
+    if below:
+        # More than a few empty rows are shared out: a curve far above its axis would look wrong.
+        up = spare // 2 if spare > _MOST_BELOW else 0
+        return (low + up + aside) / cells, (high + up + aside) / cells
     if lowest is not None and lowest < ranges.y_low:
         # Values are better than empty rows: the spare rows go below, as far as there are values.
-        ends = math.floor(lowest * cells + within - aside + 1e-9)
-        begins = max(low, min(ends, low + spare))
+        lower = math.floor(lowest * cells + within - aside + 1e-9)
+        begins = max(low, min(lower, low + spare))
         return (begins + aside) / cells, (begins + rows - 1 + aside) / cells
     # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it. No spare row
     # lies below the decade in which the lowest value is: such rows would be empty, and their labels would mislead.
     decade = math.ceil(math.floor(ranges.y_low) * cells - aside - 1e-9)
-    shift = spare if above else max((spare + 1) // 2, min(decade - low, spare), -low)
+    shift = max((spare + 1) // 2, min(decade - low, spare), -low)
     if ranges.y_low < 0:
         # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
         shift = 0 if ranges.y_high <= 0 else spare
     return (low + shift + aside) / cells, (high + shift + aside) / cells
 
 
-def _aside(cells: float) -> float:
-    """Return by which share of a row 1 ns is below the centre of its row. With this share, each decade of ``cells``
-    rows is as far as possible from the edge of its row."""
+def _asides(cells: float, highest: float) -> tuple[float, ...]:
+    """Return by which share of a row 1 ns may be below the centre of its row. With each of these shares, every decade
+    of ``cells`` rows is as far as possible from the edge of its row. ``highest``: the highest value."""
+    if abs(cells - _TWO_THIRDS) < 1e-9:
+        # The decade nearest to the highest value is in the middle of its row, and so is every third one below it.
+        return (round(highest) * cells % 1,)
     if any(abs(n * cells - round(n * cells)) < 1e-6 for n in (1, 3)):
-        return 0.0
-    return 1 / 4 if abs(2 * cells - round(2 * cells)) < 1e-6 else 1 / 12
+        return (0.0,)
+    return (1 / 4, 3 / 4) if abs(2 * cells - round(2 * cells)) < 1e-6 else (1 / 12,)
 
 
-def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
+def y_ticks(frame: PlotFrame, values: tuple[float, float] | None = None) -> tuple[scale.Tick, ...]:
     """Return the ticks of y. Each tick stands in the row of its value.
+
+    ``values``: the lowest and the highest value in the plot. The first tick at or above the highest one is the last
+    tick, and the first at or below the lowest one is the first tick: a label beyond them would name a decade in which
+    nothing lies. None for ticks in the whole plot.
 
     Every decade has a tick if it has a whole number of rows. A decade of time of two rows or more may have ticks
     between, too: at 3, or at 2 and 5 (_PARTS_OF_DECADES). It has them if at most every second row then has a tick, or
@@ -318,13 +345,14 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     of these distances is taken that is a whole number of rows, and that gives at least _LEAST_TICKS ticks. Else it is
     the first whole number of rows that gives two ticks. If there is none, it is the first that is at least one row.
     """
-    height = (frame.rows - 1) / (frame.ranges.y_high - frame.ranges.y_low)
+    height = frame.decade
     beyond = _WITHIN / height
     ends = frame.ranges.y_low - beyond, frame.ranges.y_high + beyond
-    decades = scale.ticks(frame.units[1], *ends)
+    decades = _around(frame, scale.ticks(frame.units[1], *ends), values)
     rows = round(height)
     if frame.units[1] == "time" and abs(height - rows) < 1e-6 and rows >= min(_PARTS_OF_DECADES):
         fine = scale.ticks("time", *ends, _PARTS_OF_DECADES.get(rows, _MANY_PARTS if rows >= _ANY_FROM else (1,)))
+        fine = _around(frame, fine, values)
         return fine if 2 * len(fine) <= frame.rows + 1 or len(decades) < _ENOUGH_TICKS else decades
     wide = [n for n in _PARTS if n * height >= 1 - 1e-9] or [_PARTS[-1]]
     found = {n: _every(decades, n) for n in wide}
@@ -336,9 +364,24 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     return found[wide[0]]
 
 
+def _around(
+    frame: PlotFrame, ticks: tuple[scale.Tick, ...], values: tuple[float, float] | None
+) -> tuple[scale.Tick, ...]:
+    """Return the ticks up to the first ones that are not between the ``values``. Where a decade has less than
+    _LABELLED_ABOVE rows, the ticks end in the rows of these values."""
+    if values is None:
+        return ticks
+    last, first = (frame.row(y) for y in values)
+    rows = [frame.row(tick.position) for tick in ticks]
+    if frame.decade >= _LABELLED_ABOVE:
+        last = min((row for row in rows if row >= last), default=frame.rows)
+        first = max((row for row in rows if row <= first), default=0)
+    return tuple(tick for tick, row in zip(ticks, rows, strict=True) if first <= row <= last)
+
+
 def _every(decades: Sequence[scale.Tick], distance: int) -> tuple[scale.Tick, ...]:
-    """Return ticks that are ``distance`` decades apart, as many as possible. The highest decade is one of them, so that
-    long values have a tick near them."""
+    """Return ticks that are ``distance`` decades apart, as many as possible, and then as high as possible, so that long
+    values have a tick near them."""
     return tuple(decades[(len(decades) - 1) % distance :: distance])
 
 
@@ -374,12 +417,10 @@ def framed(
     asked: Sequence[float],
     theme: Palette,
     rows_below: int,
-    cut: bool = False,
     head: int = 0,
 ) -> Text:
     """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows.
-    ``cut``: True if values of the curves lie below the y axis; its lower end says so. ``head``: the number of rows
-    above the y axis, from the first one on."""
+    ``head``: the number of rows above the y axis, from the first one on."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < GUTTER}
     text = Text(no_wrap=True, end="")
@@ -392,10 +433,9 @@ def framed(
     columns = {frame.column(t.position) for t in ticks}
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
     names = _x_labels(frame, ticks, asked)
-    corner = f"{_CUT if cut else '└':>{GUTTER + 1}}"
+    corner = f"{'└':>{GUTTER + 1}}"
     if rows_below == 2:
-        text.append(corner, dim if cut else line)
-        text.append("─" + axis + "\n", line)
+        text.append(corner + "─" + axis + "\n", line)
         if frame.units[0] == "percentile":
             names = f"{_FASTER:<{GUTTER}}{names[GUTTER:]}"
         text.append(names.rstrip(), dim)

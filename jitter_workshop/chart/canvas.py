@@ -79,6 +79,8 @@ _BELOW_A_CROWD = 3
 """The number of lines of text below a chart of a crowd, which is many faint curves."""
 _NEAR_COLUMNS = 3
 """Two signs that are less than this number of columns apart are read as signs of one percentile."""
+_NEAR_ROWS = 2
+"""The rows between a distance and its words up to which they need no row above the curves."""
 _BELOW_MEDIAN = 0.05
 """The decades below the smallest p50 that a chart with few rows shows, too."""
 _PAIR = 2
@@ -132,10 +134,16 @@ def draw_curves(
     tinted = bool(palette.good) and theme != PLAIN
     looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
     draw = functools.partial(_render, tuple(curves), width, height, *looking)
+    # A row above the curves takes room from them, so it is there only if the words on a distance have no place near it.
+    headed = False
+    if gap is not None and gap.percentile is not None:
+        plain, topped = (draw(headed=one, keyed=False, told=False)[3] for one in (False, True))
+        headed = topped is not None and (plain is None or plain > max(topped, _NEAR_ROWS))
+    draw = functools.partial(draw, headed=headed)
     keyed = told = False
     signed = len(curves) - crowd
     if legend is not None and signed > 0:
-        _, shaded, combined = draw(keyed=True, told=True)
+        _, shaded, combined, _ = draw(keyed=True, told=True)
         second = between[1] if between is not None else len(curves) - 1
         glyph = spelled(Text(looks(curves, palette, highlight, crowd)[second].glyph), current()).plain
         room = legend_width or width
@@ -161,26 +169,30 @@ def _render(
     asked: float,
     named: bool,
     kind: DotKind,
+    headed: bool,
     keyed: bool,
     told: bool,
-) -> tuple[Text, frozenset[bool], bool]:
-    """Return the chart, the kinds of filling in it (True for the better one), and whether it has a combined sign of
-    curves. ``keyed``, ``told``: True if the chart has no key of the filled space, or of a combined sign."""
+) -> tuple[Text, frozenset[bool], bool, int | None]:
+    """Return the chart, the kinds of filling in it (True for the better one), whether it has a combined sign of
+    curves, and the rows between the distance ``gap`` and its words, None without words.
+
+    ``headed``: True if a row without a label of y is wanted above the curves. ``keyed``, ``told``: True if the chart
+    has no key of the filled space, or of a combined sign.
+    """
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
-        return Text("\n" * max(height - 1, 0), end=""), frozenset(), False
+        return Text("\n" * max(height - 1, 0), end=""), frozenset(), False, None
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
     of_percentiles = view.x == "percentile"
-    lowest = min((y for path in view.paths for _, y in path), default=None) if of_percentiles else None
+    lowest = min((y for path in view.paths for _, y in path), default=math.inf)
     values, guessed = _valued(curves, view.paths, marks, asked) if of_percentiles else ({}, [])
-    headed = gap is not None and gap.percentile is not None
-    signed = [*(values[i] for i in sorted(values) if i >= crowd), guessed]
-    frame = _frame(curves, marks, view, columns, rows, headed, named, signed)
+    signed = [values[i] for i in sorted(values) if i >= crowd]
+    frame = _frame(curves, marks, view, columns, rows, headed, named, signed, guessed)
     head = rows_above(frame, _highest(view, marks)) if of_percentiles and not named else 0
-    labels = tuple(tick for tick in y_ticks(frame) if frame.row(tick.position) >= head)
+    ends = max(lowest, frame.lower_edge), _highest(view, marks)
+    labels = y_ticks(frame, ends if of_percentiles and not named and all(map(math.isfinite, ends)) else None)
     ticked = {frame.row(tick.position) for tick in labels}
-    cut = lowest is not None and lowest < frame.lower_edge - 1e-9
 
     cells = grid_cells(frame, labels, theme, head)
     shaded: set[bool] = set()
@@ -209,8 +221,9 @@ def _render(
         cells[row][column] = (COMBINED, style + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_guesses(frame, cells, signs, theme, dotted)
     first = [percentile for percentile, _ in marks]
-    if gap is not None and put_gap(frame, cells, curves, gap, theme, ticked):
-        first += [] if gap.percentile is None else [gap.percentile]
+    away = None if gap is None else put_gap(frame, cells, curves, gap, theme, ticked)
+    if gap is not None and gap.percentile is not None and away is not None:
+        first.append(gap.percentile)
     if not tinted:
         # A colour is seen below dots; a character is not.
         drawn_signs = {sign for row in cells for sign, _ in row}
@@ -219,8 +232,8 @@ def _render(
         put_key(frame, cells, shaded, theme, tinted, ticked)
     if signs.shared and not told:
         put_combined(frame, cells, len(curves) - crowd, theme, ticked)
-    text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, cut, head), kind)
-    return text, frozenset(shaded), bool(signs.shared)
+    text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, head), kind)
+    return text, frozenset(shaded), bool(signs.shared), away
 
 
 def _frame(
@@ -232,18 +245,19 @@ def _frame(
     headed: bool,
     named: bool,
     signed: Sequence[Sequence[Point]],
+    guessed: Sequence[Point],
 ) -> PlotFrame:
     """Return the frame of a plot of ``columns`` × ``rows`` cells. ``headed``: True if a row without a label of y is
-    wanted above the curves. ``named``: as in :func:`draw_curves`. ``signed``: for each curve and for the guesses, the
-    points that get a sign."""
+    wanted above the curves. ``named``: as in :func:`draw_curves`. ``signed``: for each curve with signs, its points
+    that get one. ``guessed``: the points of the guesses."""
     if view.x != "percentile":
         return PlotFrame(columns, rows, snapped(view.ranges, columns, rows, named, view.y), (view.x, view.y))
     lowest = min((y for path in view.paths for _, y in path), default=None)
     kept = None if named else _kept_from(curves, marks)
-    compared = len(signed) == _PAIR + 1
+    compared = len(signed) == _PAIR
     ranges = snapped(tight(view, marks), columns, rows, named, view.y, lowest, kept, headed and not named, compared)
     frame = PlotFrame(columns, rows, ranges, (view.x, view.y))
-    return shifted(frame, _side_by_side(frame, signed), _held(view, curves, marks))
+    return shifted(frame, _side_by_side(frame, [*signed, guessed]), _held(view, curves, marks))
 
 
 def _valued(

@@ -13,8 +13,10 @@ from jitter_workshop.chart.axes import Cell, PlotFrame
 from jitter_workshop.chart.style import COMBINED, FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, fill_style, plain_style
 from jitter_workshop.model.palette import Palette
 
-_WORDS = {True: "better", False: "worse"}
+_WORDS = {True: "second run better", False: "second run worse"}
 """The meaning of a shaded space. Key: True where the second curve is better, that is lower."""
+_AFTER_ANOTHER = {True: "better", False: "worse"}
+"""The meaning of a shaded space behind the words on another one."""
 _FAINT = " ┈┊┼·"
 """The characters that the key may cover: empty cells, and faint lines of the grid."""
 _ROOM = re.compile(" {2,}")
@@ -44,8 +46,9 @@ def combined_text(curves: int, theme: Palette) -> Text:
 
 
 def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
-    """Write the key of the shaded space into a legend: behind the name of the second curve, or else at the end of a
-    line that it has alone, such as that of a guess. Return False if no line has room.
+    """Write the key of the shaded space into a legend: behind the name of the second curve, or else behind that of an
+    earlier one, or at the end of a line that is not one of a curve, such as that of a guess. Return False if no line
+    has room.
 
     ``legend``: the lines, which are changed. ``glyph``: the sign of the second curve. ``keys``: the forms of the key,
     the preferred one first. ``width``: the columns of a line.
@@ -54,8 +57,9 @@ def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: i
     if at is None:
         return False
     below = [n for n in range(at + 1, len(legend)) if legend[n].plain[:1] in (" ", MARK_GLYPH)]
-    alone = not any(sign in legend[at].plain[1:] for sign in SIGNS)
-    for number in [at, *below] if alone else below:
+    # A line with the names of several curves has no place that belongs to one of them.
+    alone = [n for n in range(at, -1, -1) if not any(sign in legend[n].plain[1:] for sign in SIGNS)]
+    for number in [*alone[:1], *below, *alone[1:]] if at in alone else below:
         line = legend[number]
         rooms = [found.span() for found in _ROOM.finditer(line.plain.ljust(width))]
         for key in keys:
@@ -72,10 +76,11 @@ def _key(shaded: Collection[bool], theme: Palette, tinted: bool, swatch: int) ->
     """Return the cells of the key: for each shading, a sample of ``swatch`` cells and a word."""
     key: list[Cell] = []
     for better in sorted(shaded, reverse=True):
+        word = (_AFTER_ANOTHER if key else _WORDS)[better]
         sample = (TINTED_FILLS if tinted else FILLS)[better]
         key += [(" ", Style.null())] * (_APART if key else 0)
         key += [(sample, fill_style(theme, better))] * swatch
-        key += [(letter, plain_style(theme.dim, dim=True)) for letter in f" {_WORDS[better]}"]
+        key += [(letter, plain_style(theme.dim, dim=True)) for letter in f" {word}"]
     return key
 
 

@@ -19,6 +19,8 @@ Place = tuple[int, int]
 _BESIDE = (0, 1, -1)
 """The columns, counted from that of their percentile, in which signs of one row stand side by side."""
 _ROUNDED = 1e-9
+_NEAR_EDGE = 0.25
+"""The share of a row from its centre from which rounding may put a value's dot into the next row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def placed(
     for number, points in values.items():
         for point in points:
             if (cell := _cell(frame, point)) is not None:
-                wanted.setdefault(on_curve(drawn.get(number, ()), *cell), {})[number] = point[1]
+                off = frame.down(point[1]) - cell[1]
+                wanted.setdefault(on_curve(drawn.get(number, ()), *cell, off), {})[number] = point[1]
     free = {cell: few for cell, few in wanted.items() if cell not in guessed}
     alone = {cell: next(iter(few)) for cell, few in free.items() if len(few) == 1}
     shared: dict[Place, Sequence[int]] = {}
@@ -120,14 +123,19 @@ def along_curves(
     return Signs(found, ())
 
 
-def on_curve(dots: Collection[Place], column: int, row: int) -> Place:
+def on_curve(dots: Collection[Place], column: int, row: int, off: float | None = None) -> Place:
     """Return the cell for the sign of a curve that is drawn in (column, row).
 
     It is the cell itself if it has a dot of the curve, else the cell above or below with such a dot: a sign beside its
     own curve could stand on the other side of another one. Return (column, row) if none of the three cells has a dot,
-    because the curve is dotted there. ``dots``: the cells with dots of the curve.
+    because the curve is dotted there. ``dots``: the cells with dots of the curve. ``off``: by which share of a row the
+    value is below the centre of its row. With it, the sign goes only into the row on the value's side, and only if the
+    value is near its edge: a dotted curve may have a dot of another value there. None for either row.
     """
-    return next(((column, at) for at in (row, row - 1, row + 1) if (column, at) in dots), (column, row))
+    rows = [row]
+    rows += [row - 1] if off is None or off <= -_NEAR_EDGE else []
+    rows += [row + 1] if off is None or off >= _NEAR_EDGE else []
+    return next(((column, at) for at in rows if (column, at) in dots), (column, row))
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[Place]:

@@ -600,8 +600,10 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
 @pytest.mark.parametrize(
     ("told", "beside"),
     [
-        ("p99.9: ~210 µs → 12 µs, 17 times shorter", "p99.9: 17 times shorter"),
-        ("stalls: 2,100 → 20 a second, 105 times fewer, though it is", "stalls: 105 times fewer, though it is"),
+        ("p99.9: ~210 µs → 12 µs, 17 times shorter", "p99.9: 17× shorter"),
+        ("p99.9: 5.48 ms → 6.59 ms, a factor of 1.2", "p99.9: 1.2×"),
+        ("p99.9: 1 µs → 1 s, a factor of more than 100,000", "p99.9: more than 100,000×"),
+        ("stalls: 2,100 → 20 a second, 105 times fewer, though it is", "stalls: 105× fewer, though it is"),
         ("p99.9: 210 µs → 200 µs", "p99.9: 210 µs → 200 µs"),
     ],
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from jitter_workshop.model.effect import Effect
 from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
 from jitter_workshop.stats.scale import difference_told, times_told
 
 FEW = "few stalls"
 SAME = "about the same"
+_TIMES, _APART = re.compile(r" times\b"), re.compile(r"^a factor of (more than |)(\S+)$")
+"""The words for a factor that its sign replaces in a short label."""
 _EQUAL_RUNS = "equal runs of this session differ by"
 
 
@@ -43,12 +47,13 @@ def describe_effect(effect: Effect) -> str:
 
 
 def beside_its_line(told: str) -> str:
-    """Return an effect's words without its two values, for a chart below the result that tells them: ``p99.9: 17 times
-    shorter``. ``told``: the words of :func:`describe_effect` or :func:`apart`. Words without a factor stay as they
-    are."""
+    """Return an effect's words without its two values, for a chart below the result that tells them: ``p99.9: 17×
+    shorter``, or ``p99.9: 1.2×``. ``told``: the words of :func:`describe_effect` or :func:`apart`. Words without a
+    factor stay as they are."""
     name, _, rest = told.partition(": ")
     _, comma, factor = rest.partition(", ")
-    return f"{name}: {factor}" if comma else told
+    short = _APART.sub(r"\1\2×", _TIMES.sub("×", factor))
+    return f"{name}: {short}" if comma else told
 
 
 def apart(effect: Effect) -> str:

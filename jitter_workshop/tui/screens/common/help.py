@@ -68,12 +68,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "dotted curve",
         "fewer than ten samples lie beyond this point, so its place depends more on chance than on the host.",
     ),
-    (
-        "cut ≈",
-        "the chart begins at most a decade below the smallest p50, so that long times have room. Faster values lie "
-        "below; the table has them.",
-    ),
-    ("published 2015", "curves that others measured on a laptop and published, for scale, not for comparison."),
+    ("published", "curves that others measured on a laptop and published, for scale, not for comparison."),
     (
         "by cyclictest …",
         "imported: another tool measured these curves. You can look at them, but they prove nothing.",
