@@ -275,9 +275,6 @@ def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
     column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2
-    # No path is broken in two: for a long one, all sources begin further to the left.
-    longest = max((len(word) for fact in found for word in clean(fact.source, LINE).split()), default=0)
-    beside = " " * min(column, max(width - longest, 0))
     for fact in found:
         lines += [Text()] if airy and len(lines) > 1 else []
         value = Text(clean(fact.value, REASON), "bold text")
@@ -289,5 +286,12 @@ def fact_lines(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *
         if fact.meaning:
             lines += wrap(clean(fact.meaning, SENTENCE), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            lines += wrap(clean(fact.source, LINE), width, beside, style="faint")
+            lines += wrap(clean(fact.source, LINE), width, _before_source(fact, column, width), style="faint")
     return lines
+
+
+def _before_source(fact: Fact, column: int, width: int) -> str:
+    """Return the blanks before a fact's source. No path is broken in two: one that does not fit below the value begins
+    well to the left of it, so that it does not look misplaced by a column or two."""
+    longest = max((len(word) for word in clean(fact.source, LINE).split()), default=0)
+    return " " * (column if column + longest <= width else max(min(column // 2, width - longest), 0))
