@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
+from jitter_workshop.flow.measuring.curves import scale_curve, told_apart_by_clock
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.text import ID, SENTENCE, WORD, clean
 from jitter_workshop.plain import class_host as of_class
@@ -144,7 +144,7 @@ class PlainChapter:
             talk.tell(hint or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
             own = walk.runs.curves()
-            published = published_curves()[:1] if answer == "o" else ()
+            published = scale_curve() if answer == "o" else ()
             talk.chart(told_apart_by_clock((*published, *own)) if published else own)
         elif answer == "t":
             talk.table(walk.runs.curves())

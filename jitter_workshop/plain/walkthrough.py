@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.by_hand import owed_by_hand
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.flow.chapters.path import all_done_here, step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
+from jitter_workshop.flow.measuring.curves import scale_curve, told_apart_by_clock
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import apart_from_proofs, like_the_newest, of_one_kind
 from jitter_workshop.model.text import ID, WORD, clean
@@ -190,7 +190,7 @@ class PlainWalk:
         elif answer == "c":
             runs = like_the_newest(apart_from_proofs(self._workshop.context.runs.every()))[-_MOST_CURVES:]
             own = self._workshop.context.runs.curves(runs)
-            published = published_curves()[:1] if of_one_kind(runs, "ring") else ()
+            published = scale_curve() if of_one_kind(runs, "ring") else ()
             self._talk.chart(told_apart_by_clock((*published, *own)))
         elif answer == "heat":
             runs = apart_from_proofs(self._workshop.context.runs.every())

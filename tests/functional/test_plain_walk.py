@@ -193,7 +193,7 @@ def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
     workshop = quad()
     workshop.measure(MeasureRequest(label="mine", placement="none"), SilentObserver(), CancelToken())
     said = talk("c|heat|q", workshop)
-    assert "published 2015" in said
+    assert "laptop 2015  published" in said
     assert "8.1" in said
     assert "how many in a block" in said
 

@@ -779,7 +779,7 @@ async def test_the_chart_is_titled_and_the_laptop_keeps_its_name_when_a_run_is_m
     workshop = open_workshop()
     async with opened(workshop, size) as (app, pilot):
         chart = app.screen.query_one(ChartView)
-        assert [curve.label for curve in chart.curves] == ["laptop"]
+        assert [curve.label for curve in chart.curves] == ["laptop 2015"]
         assert ("Latency by percentile: a laptop of 2015; m draws yours." in " ".join(text_of(app).split())) == (
             drawn and size[0] == 160
         )
@@ -787,7 +787,7 @@ async def test_the_chart_is_titled_and_the_laptop_keeps_its_name_when_a_run_is_m
         workshop.context.handle.add_run(*madeup.make_run([[100] * 999 + [50_000]], label="alone"))
         await pilot.press("c", "escape")
         await settled(pilot)
-        assert [curve.label for curve in chart.curves] == ["laptop", "alone"]
+        assert [curve.label for curve in chart.curves] == ["laptop 2015", "alone"]
         assert ("omparable: " in text_of(app)) == drawn
 
 

@@ -455,8 +455,8 @@ async def test_published_curves_stand_only_in_the_chapters_that_they_are_of(
             await settled(pilot)
             assert isinstance(app.screen, ChapterScreen)
             shown = app.screen.query_one("#chart", ChartView).curves if app.screen.has_class("-chart") else ()
-            assert [curve.label for curve in shown] == [f"laptop, {name}" for name in expected]
-            assert all(curve.curve.origin == "published 2015" for curve in shown)
+            assert [curve.label for curve in shown] == [f"laptop 2015, {name}" for name in expected]
+            assert all(curve.curve.origin == "published" for curve in shown)
             assert ("These curves were published in 2015" in said(app)) is bool(expected)
         chapters = tuple(dataclasses.replace(c, id="clock") if c.id == ident else c for c in bare.course.chapters)
         monkeypatch.setattr(bare, "course", dataclasses.replace(bare.course, chapters=chapters))

@@ -148,7 +148,7 @@ def test_drawing_a_picture_and_the_published_curves(
     assert capsys.readouterr().out == f"{target}\n"
     text = target.read_text()
     ElementTree.fromstring(text)
-    assert "published 2015" in text
+    assert 'laptop 2015, baseline <tspan class="dim">published</tspan>' in text
     assert "pinned" in text
     assert "baseline</text>" not in text
 
@@ -157,7 +157,7 @@ def test_drawing_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chart"]) == 2
     assert NO_SESSION in capsys.readouterr().err
     assert main(["chart", "--published"]) == 0
-    assert "published 2015" in capsys.readouterr().out
+    assert "laptop 2015, baseline  published" in capsys.readouterr().out
     SessionStore().create("s", "h").close()
     assert main(["chart"]) == 2
     assert "no runs to draw" in capsys.readouterr().err

@@ -30,5 +30,5 @@ def test_only_another_clock_than_that_of_the_published_curve_is_told() -> None:
 
 def test_the_scale_has_the_figures_of_the_published_curve_and_a_short_name() -> None:
     (shown,) = scale_curve()
-    assert shown.label == shown.curve.label == "laptop"
+    assert shown.label == shown.curve.label == "laptop 2015"
     assert shown.curve.points == published_curves()[0].curve.points

@@ -29,13 +29,13 @@ from jitter_workshop.stats.figures import FROM_DUE_TIME, TRANSIT
 ROLES_OF_SLOTS: dict[str, CurveRole] = {"measure": "before", "again": "after", TREATED: "cure", CONTROL: "cure"}
 """Slot → the role of its run's curve."""
 
-ORIGIN = "published 2015"
+ORIGIN = "published"
 PUBLISHED_WORKLOAD = "ring"
 """The workload of the published curves, whatever the chapter measures that shows them."""
 RECORDED = "recorded"
 
 CORRECTED = "corrected"
-_SHORT = "laptop"
+_SHORT = "laptop 2015"
 CLOCKS = (TRANSIT, FROM_DUE_TIME, CORRECTED)
 """The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.course_summary import bought_steps, comparable_curves, words_of
 from jitter_workshop.flow.measuring.comparing import chapter_relation
-from jitter_workshop.flow.measuring.curves import ORIGIN, imported_curves, published_curves, told_apart_by_clock
+from jitter_workshop.flow.measuring.curves import imported_curves, published_curves, told_apart_by_clock
 from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import ReportSubject
 from jitter_workshop.model.course import SLOTS, TREATED, Chapter
@@ -313,8 +313,8 @@ def _published(subject: ReportSubject) -> Iterator[Overlay]:
         return
     pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
     text = (
-        f"This chart shows transit times of a laptop, {ORIGIN}, and the first and the newest run here. Machine, "
-        "kernel and year differ, so use the laptop's times only as a scale, not for a comparison."
+        "This chart shows transit times of a laptop, published in 2015, and the first and the newest run here. "
+        "Machine, kernel and year differ, so use the laptop's times only as a scale, not for a comparison."
     )
     _note_drawn(subject, pair)
     shown = told_apart_by_clock((*subject.context.runs.curves(pair), *theirs))

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.curves import (
     PUBLISHED_WORKLOAD,
     ROLES_OF_SLOTS,
     label_with_quantity,
-    published_curves,
+    scale_curve,
     told_apart_by_clock,
     with_role,
 )
@@ -177,7 +177,7 @@ class ChapterPage:
         measured = [*([earlier] if earlier is not None else []), *own, *live]
         # One of the published curves of messages gives the scale. Two runs of one's own give it, too.
         scaled = len(measured) < len(SLOTS)
-        published = published_curves()[:1] if self.screen.shows_published and of_messages and scaled else ()
+        published = scale_curve() if self.screen.shows_published and of_messages and scaled else ()
         shown = [*published, *imported, *measured]
         # The chapter with several clocks names each of them.
         return shown if several else list(told_apart_by_clock(shown))
