@@ -277,7 +277,8 @@ def test_a_program_whose_stalls_are_named(tmp_path: Path) -> None:
         for one in said["kept"][:MOST_LINES]:
             assert one["duration_ns"] in [span.ns for span in spans]
     whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
-    assert abs(whole - said["duration_s"]) < 0.05
+    # The end waits for a CPU on a busy host.
+    assert abs(whole - said["duration_s"]) < 0.1 * said["duration_s"]
 
 
 TREE = "sleep 1001 & setsid sleep 1002 & trap '' TERM HUP; echo $$ $!; sleep 1003; sleep 1004"
