@@ -64,6 +64,16 @@ def test_work_comes_before_softirqs_and_interrupts_with_its_times() -> None:
     assert "No work, softirq or interrupt ran on these CPUs." in shown(("work",), visitors=())
 
 
+def test_both_tables_have_their_columns_in_one_order() -> None:
+    heads = [line.split() for line in shown(("work",)) if "CPU  times" in line]
+    assert [[name for name in head if name != "each"] for head in heads] == [
+        ["CPU", "times", "longest", "in", "all"]
+    ] * 2
+    tasks = shown(("work",))[shown(("work",)).index("WHO ELSE RAN ON THESE CPUS") :]
+    (softirq,) = [line for line in tasks if "NET_RX" in line]
+    assert softirq.split()[2:] == ["1", "4", "5", "µs", "8", "µs"]
+
+
 def test_a_frequency_that_was_asked_for_is_told() -> None:
     said = " ".join(shown(("frequency",)))
     assert "CPU 1 was asked for another" in said

@@ -396,10 +396,10 @@ def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Itera
     if any(depth for depth, _ in shown):
         yield from wrap(INDENTED, width, style="dim")
     rows = [
-        [name_of_row(depth, v), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        [name_of_row(depth, v), str(v.cpu), f"{v.count:,}", nice_ns(v.worst_ns), nice_ns(v.total_ns)]
         for depth, v in shown
     ]
-    yield from table_lines([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
+    yield from table_lines([["", "CPU", "times", "longest", "in all"], *rows], width, right=range(1, 5))
     if hidden:
         yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for _, v in hidden))}", "dim")
     told = [*_frequencies(present), *_actions(present)]
