@@ -138,13 +138,15 @@ def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun], *, few: b
 
 
 def _without_repeats(rows: Sequence[ResultRow], judged: PairJudgement) -> list[ResultRow]:
-    """Return rows without the factors that the verdict above them tells. The doubt behind a factor stays. So does the
-    factor before a limit, which says little alone."""
+    """Return rows without the factors that the verdict above them tells. The doubt behind a factor stays, and so does
+    the limit that a factor does not reach."""
     said = {one.name: events_told(one) or difference_told(one.factor, one.how) for one in effects_told(judged)}
     found = list[ResultRow]()
     for row in rows:
-        rest = row.told.removeprefix(said.get(row.name, ""))
-        found.append(row if rest.startswith(" (") else dataclasses.replace(row, told=rest.lstrip(", ")))
+        rest = row.told.removeprefix(said.get(row.name, "")).lstrip(", ")
+        if rest.startswith("(") and rest.endswith(")"):
+            rest = rest[1:-1]
+        found.append(dataclasses.replace(row, told=rest))
     return found
 
 
