@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from jitter_workshop.model.course import Answer, GuessTask, Shows
@@ -176,7 +177,16 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
         return GuessOutcome(text, None, "", None, None)
     if why := _few_sent(task, found.right, before, seen, shows):
         return GuessOutcome(f"{_NOT_JUDGED}{why}", None, "", None, None)
-    return _judged(given, found)
+    judged = _judged(given, found)
+    return dataclasses.replace(judged, beside=not judged.near and _is_beside(task, given, found.right))
+
+
+def _is_beside(task: GuessTask, given: Answer, right: Sequence[Answer]) -> bool:
+    """Return True if an answer is the neighbour of a right one, and the answers are an ordered list of amounts."""
+    if task.by == "falls":
+        return False
+    at = task.answers.index(given)
+    return any(abs(task.answers.index(one) - at) == 1 for one in right)
 
 
 def _parts(task: GuessTask, seen: KnownRun) -> str | None:

@@ -50,6 +50,10 @@ CHANCE_WORDS: dict[Chance, str] = {
 }
 """The words for a ``Chance``, which say what the chapter does on this host."""
 
+Grade = Literal["right", "beside", "wrong"]
+"""The results of a judged guess. ``beside``: the answer is the neighbour of the right one in an ordered list of
+amounts."""
+
 OwnLatency = Literal[
     "better",
     "worse",
@@ -134,6 +138,7 @@ class PathEntry:
     - ``rehearsed``: True if the chapter cannot be done here, and is taught on a recorded host instead.
     - ``guess``: True if the learner's guess was near, None if nothing was guessed. In a chapter with a hunt,
       True if the learner has named a hidden noise.
+    - ``beside``: True if the guess was not right, but beside the right answer (:data:`Grade`).
     - ``asks``: False if the chapter asks for no guess and hides no noise.
     - ``hunts``: True if the chapter hides a noise, so that ``guess`` is about the noise's name.
     - ``guessed``: True if a guess of the learner is kept, judged or not.
@@ -177,6 +182,7 @@ class PathEntry:
     only_read: bool = False
     places: bool = False
     result: OwnResult | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +202,8 @@ class RunCurve:
 class GuessOutcome:
     """Hold the result of a guess. ``text``: the result in a sentence. ``near``: True if the guess was near.
     ``explanation``: the explanation of the chosen answer. ``figures``: the part of the text with the figures that
-    decided it; "" if it has none."""
+    decided it; "" if it has none. ``beside``: True if the answer is not right, but beside the right one
+    (:data:`Grade`)."""
 
     text: str
     near: bool | None
@@ -204,6 +211,14 @@ class GuessOutcome:
     guessed_ns: int | None
     measured_ns: int | None
     figures: str = ""
+    beside: bool = False
+
+    @property
+    def grade(self) -> Grade | None:
+        """Return the result in a word; None if the guess could not be judged."""
+        if self.near is None:
+            return None
+        return "right" if self.near else "beside" if self.beside else "wrong"
 
     def text_beside(self, told: Collection[str]) -> str:
         """Return the text for a page that shows figures of its own. If the deciding figure is among them, the text is

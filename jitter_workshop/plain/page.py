@@ -57,6 +57,6 @@ class PlainPage:
         if outcome is None:
             return
         self.talk.say("")
-        self.talk.tell(f"{mark(outcome.near)} {outcome.text}", "", "  ")
+        self.talk.tell(f"{mark(outcome.near, beside=outcome.beside)} {outcome.text}", "", "  ")
         for paragraph in outcome.explanation.split("\n\n") if explained else ():
             self.talk.tell(paragraph, "  ")

@@ -645,6 +645,8 @@ class PlainExplain(PlainStep):
     def show(self) -> None:
         walk, talk = self.walk, self.talk
         of_program.show_lasting(self.workshop, walk, talk)
+        if own := next_step.own_runs(walk, self.name):
+            talk.page(own)
         commands = self._commands = PlainCommands(walk, talk)
         talk.say(*chapter_view.explain_page(walk, commands.look(), (), talk.width, commands.fold), "")
         if walk.runs.explain() is not None:

@@ -686,7 +686,7 @@ def _guess(one: ReportedChapter) -> Facts:
     if one.outcome is not None:
         told: list[Inline] = [clean(one.outcome.text, PARAGRAPH)]
         if one.outcome.near is not None:
-            told += [" ", Span("badge", "near" if one.outcome.near else "far", "plain")]
+            told += [" ", Span("badge", "near" if one.outcome.near or one.outcome.beside else "far", "plain")]
         if one.outcome.explanation:
             told.append(second_line(clean(one.outcome.explanation, MESSAGE)))
         rows.append(("Recorded" if one.rehearsed else "Measured", tuple(told)))

@@ -18,6 +18,7 @@ from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
 
+NONE_CHOSEN = "No answer is chosen yet"
 SIZES = [(80, 24), (160, 48)]
 
 
@@ -105,22 +106,22 @@ async def test_enter_without_an_answer_asks_for_one_and_stays(workshop: FakeWork
         page = page_of(app)
         first = page._now.key
         assert "Enter" not in text_of(app)
-        assert "Choose an answer" not in text(page)
+        assert NONE_CHOSEN not in text(page)
         for _ in range(3):
             await pilot.press("enter")
             assert app.screen is page
             assert page._now.key == first
-            told = f"Choose an answer by a number from 1 to {len(page._now.question.answers)}. Esc skips all questions."
+            told = f"{NONE_CHOSEN}: give its number, 1 to {len(page._now.question.answers)}, or 0 to see the answer."
             assert told in text(page)
         assert not workshop.context.session.recall.cards
         await pilot.press(str(right_of(page) + 1))
-        assert "Choose an answer" not in text(page)
+        assert NONE_CHOSEN not in text(page)
         await pilot.press("enter")
         assert "2 of 2" in text(page)
-        assert "Choose an answer" not in text(page)
+        assert NONE_CHOSEN not in text(page)
         # The last question does not let Enter pass, either, and its Esc skips only this one.
         await pilot.press("enter")
-        assert "Choose an answer" in text(page)
+        assert NONE_CHOSEN in text(page)
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
@@ -197,6 +198,7 @@ def walk(workshop: FakeWorkshop, *answers: str) -> str:
 
 def test_line_by_line_a_number_answers_and_enter_skips(workshop: FakeWorkshop) -> None:
     said = walk(workshop, "7", "x", "1", "", "")
+    assert "0 = I do not know; Enter = skip" in said
     asked, _, chapter = said.partition("▸LOOK")
     assert asked.count("Type a number") == 2
     assert "REMEMBER?   1 of 2" in asked
@@ -223,8 +225,39 @@ async def test_one_key_line_is_in_sight_and_a_key_that_does_nothing_says_which_d
         assert "Enter go on" not in seen
         assert seen.splitlines()[-1].strip() == "", "the footer of the chapter waits"
         await pilot.press("n")
-        assert "Esc skips all questions" in " ".join(text(page).split())
+        assert NONE_CHOSEN in text(page)
+        assert "Esc" not in text(page), "the line with the keys tells it"
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert "n go on" in text_of(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_zero_shows_the_answer_and_is_no_wrong_answer(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
+    app = WorkshopApp(workshop, "migration")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        page = page_of(app)
+        assert "0  I do not know" in text(page)
+        assert "0 I do not know" in text_of(app)
+        first, right = page._now.key, right_of(page) + 1
+        await pilot.press("0")
+        said = text(page)
+        assert f"The answer is {right}." in said
+        assert f"✓ {right}  " in said
+        assert "✗" not in said
+        assert "0  I do not know" not in said
+        assert workshop.context.session.recall.cards[first].box == 1
+        # A second key does not count.
+        await pilot.press("0", str(right))
+        assert text(page) == said
+        await pilot.press("enter")
+        assert "2 of 2" in text(page)
+
+
+def test_line_by_line_zero_shows_the_answer(workshop: FakeWorkshop) -> None:
+    asked, _, _ = walk(workshop, "0", "").partition("▸LOOK")
+    assert "The answer is " in asked
+    assert "✗" not in asked
+    assert sorted(card.box for card in workshop.context.session.recall.cards.values()) == [NEVER, 1]

@@ -1172,6 +1172,7 @@ def test_v_says_when_it_has_something_to_show(step: str) -> None:
     said = keys_that_wait.why_no_causes(False, step)
     assert said.endswith("took the time.")
     assert said.startswith("Answer first") is (step == "diagnose")
+    assert keys_that_wait.why_no_causes(False, step, answered=True).startswith("From the step 'again' on")
     assert "no run" in keys_that_wait.why_no_causes(True, step)
 
 

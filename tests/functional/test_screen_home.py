@@ -685,7 +685,7 @@ async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
         await settled(pilot)
         assert "NOT ON THIS HOST" not in text_of(app)
         (row,) = [line for line in text_of(app).splitlines() if " Pinning " in line]
-        assert "must wait" in row
+        assert "must wait · a CPU is isolated" in row
         while (entry := app.screen.query_one(PathList).entry) is not None and entry.chapter_id != "pinning":
             await pilot.press("down")
         await settled(pilot)

@@ -14,6 +14,7 @@ from jitter_workshop.model.course import Answer, GuessTask, Shows
 from jitter_workshop.model.run import INTENDED, Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.session import Guess
 from jitter_workshop.model.spec import Placement
+from jitter_workshop.presenter.course.chapter import judged_guess
 from jitter_workshop.stats.figures import P99_FROM_DUE_TIME, KnownRun
 from tests import madeup
 
@@ -57,6 +58,7 @@ VALUE = GuessTask(
     figure="preempted",
 )
 SHOWS = Shows("preempted", 3.0)
+SIGNS = {"right": "✓ You said", "beside": "≈ near: Right is", "wrong": "✗ Right is"}
 
 
 def run(switches: int, faults: int = 0) -> KnownRun:
@@ -200,6 +202,19 @@ def test_exactly_one_answer_is_right_for_all_runs(before: int, after: int, task:
     sides = run(after, after), run(before, before)
     judged = [outcome(task, Guess(choice=answer.id), *sides, SHOWS) for answer in task.answers]
     assert [one.near for one in judged if one is not None].count(True) == 1
+
+
+def test_the_neighbour_of_the_right_amount_is_near() -> None:
+    """Only an ordered list of amounts has neighbours."""
+    expected = {"few": "wrong", "some": "beside", "many": "right"}
+    for choice, grade in expected.items():
+        judged = outcome(VALUE, Guess(choice=choice), run(400))
+        assert judged is not None
+        assert (judged.grade, judged.beside) == (grade, grade == "beside")
+        assert judged_guess(judged, 200, explained=False)[0].plain.startswith(SIGNS[grade])
+    fell = outcome(FALLS, Guess(choice="faults"), run(4, 40), run(400, 40))
+    assert fell is not None
+    assert fell.grade == "wrong"
 
 
 @pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO])

@@ -210,7 +210,7 @@ def test_visitors_own_their_time_only() -> None:
     assert (proof.clean, proof.other_tasks, proof.interruptions, proof.taken_ns) == (False, 1, 3, 4_200)
     assert proof.sentence.startswith("In 1 ms other tasks ran")
     assert "ran once on CPU 1, and" in proof.sentence
-    assert proof.sentence.endswith("3 interruptions. In all, this took 4.2 µs.")
+    assert proof.sentence.endswith("3 interruptions. Together they took 4.2 µs of CPU time.")
 
 
 def test_threads_of_one_name_are_one_cause_and_are_counted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import contextlib
 import re
 
@@ -178,6 +180,10 @@ def test_a_right_guess_stands_behind_the_result_and_each_judged_guess_in_the_pla
     worse = entry(chance="moves", guess=False, result=OwnResult("worse"))
     assert result_told(worse) == [("worse", "bad")]
     assert row_told(worse) == "guess wrong"
+    assert row_told(dataclasses.replace(worse, beside=True)) == "guess near"
+    waits = entry(chance="later", held="CPU 1 is isolated, so restore the isolation first")
+    assert result_told(waits) == [("must wait", "dim"), ("a CPU is isolated", "dim")]
+    assert result_told(dataclasses.replace(waits, result=OwnResult("worse"))) == [("worse", "bad")]
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:

@@ -81,8 +81,9 @@ class CourseSummary:
     - ``open_elsewhere``: the unfinished chapters that this host cannot do.
     - ``improvable``: the checks of settings that can be improved; () if the host could not be read.
     - ``unread``: the reason why the host could not be read, or "".
-    - ``near``: titles of chapters whose guess was near.
-    - ``far``: titles of chapters whose guess was not near.
+    - ``near``: titles of chapters whose guess was right or near.
+    - ``beside``: titles of chapters whose guess was beside the right answer.
+    - ``far``: titles of chapters whose guess was neither.
     - ``unjudged``: the number of chapters that ask for a guess and have no judged guess.
     - ``hunts``: the outcomes of all hunts that ended.
     """
@@ -102,6 +103,7 @@ class CourseSummary:
     chapters: int
     recorded: bool
     hunts: tuple[HuntOutcome, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def sum_up(workshop: Workshop) -> CourseSummary:
@@ -133,7 +135,8 @@ def sum_up(workshop: Workshop) -> CourseSummary:
         improvable=improvable,
         unread=unread,
         near=tuple(e.title for e in path if e.guess is True and e.chapter_id not in hunting),
-        far=tuple(e.title for e in path if e.guess is False and e.chapter_id not in hunting),
+        beside=tuple(e.title for e in path if e.beside),
+        far=tuple(e.title for e in path if e.guess is False and not e.beside and e.chapter_id not in hunting),
         unjudged=sum(1 for ident in asking if ident not in judged),
         done=sum(1 for e in path if e.done),
         chapters=len(path),

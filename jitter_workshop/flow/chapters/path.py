@@ -17,7 +17,7 @@ from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import ChapterProgress
-from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
+from jitter_workshop.model.walk import Chance, Grade, PathEntry, StepState, StepView
 
 NOT_MEASURED = "nothing can be measured on a recorded host"
 _NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "apply", "again")
@@ -158,7 +158,7 @@ def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
 def entry(
     chapter: Chapter,
     progress: ChapterProgress,
-    guess: bool | None,
+    guess: Grade | None,
     room: CpuBudget,
     recorded: bool,
     state: StateHere = USUAL,
@@ -168,7 +168,7 @@ def entry(
 ) -> PathEntry:
     """Return a chapter's entry in the path, the ordered list of a course's chapters.
 
-    - ``guess``: True if the guess was near or a hunt was won; None if there is nothing to judge.
+    - ``guess``: the result of the guess, ``right`` if a hunt was won; None if there is nothing to judge.
     - ``recorded``: True if the workshop shows a recorded host.
     - ``state``: the host's state for the chapter's tunables.
     - ``recordings``: the course's recordings, to check that the chapter's recording can be shown; None for no check.
@@ -204,7 +204,8 @@ def entry(
         done=progress.done,
         setting=setting if chapter.sets else None,
         curve=curve,
-        guess=guess,
+        guess=None if guess is None else guess == "right",
+        beside=guess == "beside",
         rehearsed=rehearsed,
         measures=chapter.measures,
         chance=chance if not reason else "recording" if rehearsed else "not_here",
@@ -254,7 +255,7 @@ def whole_path(
     of_class: Sequence[str],
     progress: Callable[[str], ChapterProgress],
     state: Callable[[Chapter], StateHere],
-    guess: Callable[[Chapter], bool | None] = lambda chapter: None,
+    guess: Callable[[Chapter], Grade | None] = lambda chapter: None,
     may_change: bool = True,
     standing: Collection[str] | None = None,
 ) -> tuple[PathEntry, ...]:

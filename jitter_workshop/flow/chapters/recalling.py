@@ -27,11 +27,12 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class RecallResult:
     """Hold the result of an answer. ``visits``: the question is asked again after the start of this number of further
-    chapters.
+    chapters. ``known``: False if the learner said that the answer is not known.
     """
 
     right: bool
     visits: int
+    known: bool = True
 
 
 def questions_to_ask(workshop: Workshop, walk: ChapterWalk) -> tuple[Asked, ...]:
@@ -77,13 +78,14 @@ def _mixed(one: Asked, seed: str) -> Asked:
     return dataclasses.replace(one, question=dataclasses.replace(one.question, answers=answers, right=right))
 
 
-def judge_recall(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
+def judge_recall(workshop: Workshop, one: Asked, choice: int | None) -> RecallResult:
     """Judge the learner's answer to a recall question, and store the result in the session. ``choice``: the index of
-    the answer, from 0."""
+    the answer, from 0; None if the learner does not know it. The question then comes back as early as after a wrong
+    answer."""
     right = choice == one.question.right
     boxes = recall.boxes_after_answer(workshop.context.session.recall, one.key, right)
     workshop.context.save(dataclasses.replace(workshop.context.session, recall=boxes))
-    return RecallResult(right, recall.wait(boxes, one.key) or 0)
+    return RecallResult(right, recall.wait(boxes, one.key) or 0, known=choice is not None)
 
 
 def record_asked(workshop: Workshop, walk: ChapterWalk, skipped: Iterable[Asked] = ()) -> None:

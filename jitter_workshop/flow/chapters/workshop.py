@@ -33,7 +33,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import ID, SHORT, clean
-from jitter_workshop.model.walk import PathEntry, PlanView
+from jitter_workshop.model.walk import Grade, PathEntry, PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
@@ -157,15 +157,16 @@ class Workshop:
         view = self.context.class_view
         return view.host.described.chapters if view is not None else ()
 
-    def _guess(self, chapter: Chapter, progress: ChapterProgress) -> bool | None:
-        """Return True if a chapter's guess was near or one of its hunts was won, False if not. Return None if
+    def _guess(self, chapter: Chapter, progress: ChapterProgress) -> Grade | None:
+        """Return the result of a chapter's guess, or of its hunts: ``right`` if one of them was won. Return None if
         nothing was judged."""
         if chapter.hunt:
-            return any(outcome.named for outcome in progress.hunts) if progress.hunts else None
+            won = any(outcome.named for outcome in progress.hunts)
+            return None if not progress.hunts else "right" if won else "wrong"
         if progress.prediction is None:
             return None
         outcome = self._walk(chapter).guess.outcome()
-        return outcome.near if outcome is not None else None
+        return outcome.grade if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
         """Return this host's state for a chapter's tunables. The tunables are read only once. So this is the state

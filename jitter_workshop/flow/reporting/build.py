@@ -94,9 +94,11 @@ def _summary(subject: ReportSubject, standing: HostPart) -> Iterator[str]:
         begun = len(subject.walks)
         every = many(len(subject.course.chapters), "chapter")
         yield f"Of {every} {begun} {'was' if begun == 1 else 'were'} begun, {len(done) or 'none'} finished."
-    near = [o.near for walk in subject.walks if (o := walk.guess.outcome()) is not None and o.near is not None]
-    if near:
-        yield f"Guesses: {sum(near) or 'none'} right, {len(near) - sum(near) or 'none'} wrong."
+    outcomes = (walk.guess.outcome() for walk in subject.walks)
+    grades = [grade for one in outcomes if one is not None and (grade := one.grade) is not None]
+    if grades:
+        right, beside, wrong = (grades.count(grade) for grade in ("right", "beside", "wrong"))
+        yield f"Guesses: {right or 'none'} right{f', {beside} near' if beside else ''}, {wrong or 'none'} wrong."
     if standing.stands:
         stands = ", ".join(dict.fromkeys(entry.tunable for entry in standing.stands))
         yield f"This tool still changes these settings of this host: {clean(stands, MOST_STANDING)}."

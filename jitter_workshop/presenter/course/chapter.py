@@ -622,7 +622,7 @@ def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool, told: Co
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),
-        False: ("✗ ", "bad"),
+        False: ("≈ near: ", "accent") if outcome.beside else ("✗ ", "bad"),
         None: ("", "text"),
     }[outcome.near]
     text = Text.assemble((sign, f"bold {role}"), styled(outcome.text_beside(told), "text"), style="text")
@@ -635,9 +635,9 @@ def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool, told: Co
 def guess_outcome_lines(task: GuessTask, outcome: GuessOutcome, width: int) -> Lines:
     """Return whether a guess was right, and the explanation of the chosen answer. If the guess was not right, also
     return the explanation of the right answer."""
-    colour = {True: "good", False: "bad", None: "text"}[outcome.near]
-    sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
-    lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]
+    colour = {True: "good", False: "accent" if outcome.beside else "bad", None: "text"}[outcome.near]
+    sign = {True: "✓ ", False: "≈ near: " if outcome.beside else "✗ ", None: ""}[outcome.near]
+    lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign, " " * min(len(sign), 2))]
     explained = [outcome.explanation]
     explained += [a.explanation for a in task.answers if a.right and not outcome.near]
     for text in dict.fromkeys(filter(None, explained)):

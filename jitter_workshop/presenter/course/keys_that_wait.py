@@ -19,10 +19,11 @@ NO_KEY = "This key does nothing here; ? lists the keys."
 NO_COMMAND = "This chapter is not about a program of yours."
 
 
-def why_no_causes(rehearsed: bool, step: str) -> str:
-    """Return the reason why the key v shows nothing. ``rehearsed``: the chapter is taught on a recording."""
+def why_no_causes(rehearsed: bool, step: str, *, answered: bool = False) -> str:
+    """Return the reason why the key v shows nothing. ``rehearsed``: the chapter is taught on a recording. ``answered``:
+    the learner has answered the question of the step ``diagnose``."""
     if rehearsed:
         return "Nothing was measured here, so v has no run to explain."
-    if step == "diagnose":
+    if step == "diagnose" and not answered:
         return "Answer first, because v shows the answer. From the step 'again' on, v shows what took the time."
     return "From the step 'again' on, v shows what took the time."

@@ -1,7 +1,11 @@
-"""Say what a learner can do about the longest stall that a chapter's change has left."""
+"""Say in a lesson's page what the learner's own runs show: what can be done about the longest stall that a chapter's
+change has left, and what took the time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from jitter_workshop.flow.chapters.cause_times import times_of_causes
 from jitter_workshop.flow.chapters.longest_stall import (
     is_named,
     largest_cause,
@@ -11,11 +15,14 @@ from jitter_workshop.flow.chapters.longest_stall import (
 )
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.model.course import Chapter, Course, StepName
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.effect import CauseTime
+from jitter_workshop.model.evidence import NOTHING, EvidenceReport, ExplainedStall
 from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.course.diagnosis import means
+from jitter_workshop.presenter.runs.effect_table import of_a_second
 from jitter_workshop.presenter.runs.longest_stall import STOPPED_INSIDE
+from jitter_workshop.presenter.runs.result_table import added_up
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 LEAST_NS = 100_000
@@ -26,10 +33,38 @@ QUEUED = "max is longer: a message can wait for several stalls"
 
 
 def page(walk: ChapterWalk, step: StepName, course: Course) -> str:
-    """Return the lesson's page of a step in Markdown, with the next step for this host at its end; "" without a
-    page."""
+    """Return the lesson's page of a step in Markdown, with the sentence on the learner's own runs at its beginning and
+    the next step for this host at its end; "" without a page."""
     text = walk.page(step)
-    return "\n\n".join(filter(None, (text, next_step(walk, step, course)))) if text else ""
+    return "\n\n".join(filter(None, (own_runs(walk, step), text, next_step(walk, step, course)))) if text else ""
+
+
+def own_runs(walk: ChapterWalk, step: StepName) -> str:
+    """Return a sentence in Markdown on the cause that took the most time in each of the learner's two runs. Return ""
+    at other steps than ``explain``, and if the runs have no traces that are read already."""
+    both = walk.runs.before_and_after()
+    if step != "explain" or walk.host.rehearsed or walk.hunts or both is None:
+        return ""
+    return most_time(times_of_causes(*both, walk.chapter), added_up(both))
+
+
+def most_time(causes: Sequence[CauseTime], threads: int = 1) -> str:
+    """Return the sentence of :func:`own_runs`; "" if a run lost no time, or if its largest cause is not known.
+    ``threads``: the number of measured threads whose times are added up."""
+    if not causes:
+        return ""
+    most = [max(causes, key=lambda one: one.ns[0]), max(causes, key=lambda one: one.ns[1])]
+    if any(one.ns[run] < 1 or one.at_most[run] for run, one in enumerate(most)):
+        return ""
+    names = [one.label.replace("`", "'") for one in most]
+    took = [of_a_second(one.ns[run]) for run, one in enumerate(most)]
+    added = f" ({threads} threads added up)" if threads > 1 else ""
+    if most[0] is most[1]:
+        return f"**Your runs:** in both, `{names[0]}` took the most time, {took[0]} and {took[1]} a second{added}."
+    return (
+        f"**Your runs:** `{names[0]}` took the most time in the first, {took[0]} a second; `{names[1]}` in the second, "
+        f"{took[1]}{added}."
+    )
 
 
 def next_step(walk: ChapterWalk, step: StepName, course: Course) -> str:
@@ -60,7 +95,9 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course, large
         if cause is not None and is_named(cause) and took_half(cause, stall):
             break
     else:
-        return ""
+        signs = _signs_below(stalls, report, chapter, course)
+        took = f"the longest stall of the second run took {nice_ns(stalls[0].duration_ns)}" if stalls else ""
+        return f"**What is left:** {took}, most of it without an event of this kernel. {signs}" if signs else ""
     if stall.duration_ns < LEAST_NS:
         return ""
     named = cause.label.replace("`", "'")
@@ -73,7 +110,26 @@ def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course, large
     took = f"{which} took {nice_ns(stall.duration_ns)}{queued}, most of it `{named}`"
     times = times_its_usual(cause, report)
     if times is None:
-        return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
-    below = next((one for one in course.chapters if "steal" in one.treats), None)
+        signs = _signs_below(stalls, report, chapter, course)
+        why = means(cause, chapter, course, named=True)
+        return f"**What is left:** {took}. {why}{f' On the longest: {signs}' if signs else ''}"
+    below = _below(course)
     where = f" The chapter '{clean(below.title, ID)}' shows how to find that." if below is not None else ""
     return f"**What is left:** {took}, {times_told(times)} times as long as usual: {STOPPED_INSIDE}.{where}"
+
+
+def _below(course: Course) -> Chapter | None:
+    """Return the chapter about what stops a CPU from below the kernel; None if the course has none."""
+    return next((one for one in course.chapters if "steal" in one.treats), None)
+
+
+def _signs_below(stalls: Sequence[ExplainedStall], report: EvidenceReport, chapter: Chapter, course: Course) -> str:
+    """Return the sentence that names the chapter of :func:`_below`, if the longest stall took at least LEAST_NS, most
+    of it without an event of this kernel; else "". ``stalls``: the longest stalls, the longest first."""
+    cause = largest_cause(stalls[0], report) if stalls else None
+    below = _below(course)
+    if cause is None or below is None or below is chapter or (cause.kind, cause.name) != ("no_event", NOTHING):
+        return ""
+    if stalls[0].duration_ns < LEAST_NS or not took_half(cause, stalls[0]):
+        return ""
+    return f"The chapter '{clean(below.title, ID)}' shows the signs of a hypervisor and of firmware."

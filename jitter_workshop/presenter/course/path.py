@@ -68,6 +68,8 @@ _OF_RUN = "set for its run only"
 """The words for a setting that is a placement, which ends with its run."""
 _GUESS_OPEN = "guess not judged yet"
 
+_WHY_LATER = "a CPU is isolated", "dim"
+"""The words and their style behind those for a chapter that must wait: our own isolation is the only reason for it."""
 _LOUD: dict[Chance, str] = {"moves": "text", "counts": "text", "measures": "text", "reads": "text"}
 
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
@@ -177,16 +179,18 @@ def is_new(path: Sequence[PathEntry]) -> bool:
     return not any(entry.started or entry.done for entry in path)
 
 
-def mark(value: bool | None) -> str:
-    """Return ✓ for True, ✗ for False, and · for None (not decided yet)."""
-    return {True: "✓", False: "✗", None: "·"}[value]
+def mark(value: bool | None, *, beside: bool = False) -> str:
+    """Return ✓ for True, ✗ for False, and · for None (not decided yet). ``beside``: True for a guess beside the right
+    answer, which has ≈."""
+    return "≈" if beside else {True: "✓", False: "✗", None: "·"}[value]
 
 
 def progress_signs(entry: PathEntry) -> tuple[str, str, str]:
     """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting,
     a curve or a guess that the chapter does not have."""
+    guess = mark(entry.guess, beside=entry.beside)
     setting = "–" if entry.setting is None else RESTORED if entry.restored else mark(entry.setting or None)
-    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess) if entry.asks else "–"
+    return setting, mark(entry.curve or None) if entry.measures else "–", guess if entry.asks else "–"
 
 
 def state_sign(entry: PathEntry) -> str:
@@ -201,17 +205,19 @@ def guess_told(entry: PathEntry) -> tuple[str, str]:
     if not entry.asks or entry.guess is None:
         return "", ""
     right, wrong = ("noise named", "noise not named") if entry.hunts else ("guess right", "guess wrong")
-    return (right, "good") if entry.guess else (wrong, "dim")
+    return (right, "good") if entry.guess else ("guess near" if entry.beside else wrong, "dim")
 
 
 def result_told(entry: PathEntry) -> list[tuple[str, str]]:
-    """Return the words of a chapter's row behind its minutes, each with its style: what the chapter can show here, or
-    the learner's result, and how the guess ended. A guess that is judged takes the place of a forecast. Behind a result
-    only a right guess is told: of a wrong one, :func:`row_told` tells under the cursor."""
+    """Return the words of a chapter's row behind its minutes, each with its style: what the chapter can show here and
+    why not yet, or the learner's result, and how the guess ended. A judged guess takes the place of a forecast. Behind
+    a result only a right guess is told: of another one, :func:`row_told` tells under the cursor."""
     guess = guess_told(entry)
-    if entry.result is None:
-        return [guess if guess[0] else kind_or_result(entry)]
-    return [kind_or_result(entry), *([guess] if entry.guess and guess[0] else [])]
+    if entry.result is not None:
+        return [kind_or_result(entry), *([guess] if entry.guess and guess[0] else [])]
+    if guess[0]:
+        return [guess]
+    return [kind_or_result(entry), *([_WHY_LATER] if entry.chance == "later" else [])]
 
 
 def row_told(entry: PathEntry) -> str:

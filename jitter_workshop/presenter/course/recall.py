@@ -10,6 +10,8 @@ from jitter_workshop.presenter.text.styled import Text
 
 _GAP = "   "
 """The blanks between the heading of a question and the chapter that the question is about."""
+UNKNOWN = "I do not know"
+"""The answer 0, which shows the right one and is no wrong answer."""
 SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
 
@@ -26,8 +28,8 @@ def before_chapter(begins: str) -> str:
 
 
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
-    """Return a question with its numbered answers. ``chosen``: the index of the given answer, None before an answer.
-    After an answer, the given and the right answer are marked."""
+    """Return a question with its numbered answers, and 0 for UNKNOWN. ``chosen``: the index of the given answer, -1
+    for UNKNOWN, None before an answer. After an answer, the given and the right answer are marked."""
     head, about = small_title(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim")
     beside = head.cell_len + len(_GAP) + about.cell_len <= width
     lines = [Text.assemble(head, _GAP, about)] if beside else [head, about]
@@ -38,15 +40,17 @@ def question(one: Asked, number: int, count: int, width: int, chosen: int | None
         sign = " " if chosen is None else "✓" if right else "✗" if index == chosen else " "
         style = "text" if chosen is None else "bold good" if right else "bad" if index == chosen else "dim"
         lines += wrap(in_one_style(text, style), width, f"{sign} {index + 1}  ")
-    return lines
+    return lines if chosen is not None else [*lines, Text(f"  0  {UNKNOWN}", "dim")]
 
 
 def recall_outcome_lines(one: Asked, judged: RecallResult, width: int) -> Lines:
     """Return whether an answer is right, the reason, and when the question comes back."""
     sign, words, colour = ("✓ ", "That is right.", "good") if judged.right else ("✗ ", _right_one(one), "bad")
+    if not judged.known:
+        sign, colour = "", "accent"
     lines = wrap(Text(words, f"bold {colour}"), width, sign)
-    lines += wrap(styled(one.question.explanation), width, "  ")
-    return [*lines, *wrap(Text(comes_back(judged), "dim"), width, "  ")]
+    lines += wrap(styled(one.question.explanation), width, " " * len(sign))
+    return [*lines, *wrap(Text(comes_back(judged), "dim"), width, " " * len(sign))]
 
 
 def _right_one(one: Asked) -> str:
@@ -65,19 +69,20 @@ def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
         return f"Enter {onward}"
-    return f"1–{len(one.question.answers)} answers · Esc skips all: they come again later"
+    return f"1–{len(one.question.answers)} answers · 0 {UNKNOWN} · Esc skips all: they come again later"
 
 
 def other_key(one: Asked) -> str:
-    """Return the sentence after a key that does nothing while a question is asked, such as Enter."""
-    return f"Choose an answer by a number from 1 to {len(one.question.answers)}. Esc skips all questions."
+    """Return the sentence after a key that does nothing while a question is asked, such as Enter. The line with the
+    keys tells what Esc does."""
+    return f"No answer is chosen yet: give its number, 1 to {len(one.question.answers)}, or 0 to see the answer."
 
 
 def recall_prompt(one: Asked) -> str:
     """Return the prompt of the line-by-line workshop."""
-    return f"your answer (1-{len(one.question.answers)}; Enter = skip)"
+    return f"your answer (1-{len(one.question.answers)}; 0 = {UNKNOWN}; Enter = skip)"
 
 
 def not_a_number(one: Asked) -> str:
     """Return the line after an input that is no answer."""
-    return f"Type a number from 1 to {len(one.question.answers)}. Enter skips the question, q leaves the workshop."
+    return f"Type a number from 1 to {len(one.question.answers)}, or 0 to see the answer. Enter skips the question, q leaves the workshop."

@@ -164,9 +164,11 @@ def open_checks(summary: CourseSummary) -> list[str]:
 def guesses(summary: CourseSummary) -> list[str]:
     """Return lines on the results of the guesses and the hunts. A hunt is a search for a hidden noise."""
     lines = []
-    for name, titles in (("Right", summary.near), ("Wrong", summary.far)):
+    results = (("Right", summary.near), ("Near", summary.beside), ("Wrong", summary.far))
+    for name, titles in results:
         told = f" ({', '.join(clean(t, LABEL) for t in titles)})" if titles else ""
-        lines.append(f"{name}: {len(titles)}{told}")
+        if titles or name != "Near":
+            lines.append(f"{name}: {len(titles)}{told}")
     if summary.unjudged:
         lines.append(f"Chapters without a judged guess: {summary.unjudged}")
     if hunted := past_hunts(summary.hunts):

@@ -271,6 +271,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "recall": (
         Action("number", "", "number", "Give the answer with this number", written="1–4"),
+        Action("not_known", "0", "I do not know", "Show the answer to a question that you cannot answer"),
         Action("agree", "enter", "go on", "Go on after an answer"),
         *_moves(),
         *_PAGES,

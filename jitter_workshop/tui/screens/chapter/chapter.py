@@ -518,7 +518,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _all_said(self, width: int) -> Lines:
         """Return all lines with sentences above the keys, for which a small screen may have no room."""
         said = (
-            wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+            wrap(styled(text, "text"), width, "" if text[0] in "✓✗≈" else "▸ ", "  ")
             for text in filter(None, self.sentences())
         )
         return list(itertools.chain.from_iterable(said))

@@ -1,5 +1,5 @@
 """Show recall questions on a page before a chapter's first step. Enter leads on only after an answer, because it leads
-on everywhere else, too; Esc skips."""
+on everywhere else, too; 0 shows the answer, and Esc skips."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from jitter_workshop.presenter.course.keys_that_wait import NO_NUMBER
 from jitter_workshop.presenter.text.lines import wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
+
+_NOT_KNOWN = -1
+"""The index of the chosen answer if the learner does not know it."""
 
 
 class RecallPage(Page, scope="recall"):
@@ -57,11 +60,21 @@ class RecallPage(Page, scope="recall"):
         if self._told:
             self.redraw()
         elif self._judged is None:
-            self._chosen = index
-            self._judged = recalling.judge_recall(self.workshop, self._now, index)
-            self._answered.add(self._now.key)
-            self.redraw()
-            self.pane().scroll_end(animate=False)
+            self._judge(index)
+
+    def action_not_known(self) -> None:
+        """Show the answer to a learner who does not know it."""
+        self._told = ""
+        if self._judged is None:
+            self._judge(None)
+
+    def _judge(self, index: int | None) -> None:
+        """Judge an answer. ``index``: the index of the answer; None if the learner does not know it."""
+        self._chosen = _NOT_KNOWN if index is None else index
+        self._judged = recalling.judge_recall(self.workshop, self._now, index)
+        self._answered.add(self._now.key)
+        self.redraw()
+        self.pane().scroll_end(animate=False)
 
     def on_key(self, event: events.Key) -> None:
         """Say which keys answer, after a key that does nothing here."""

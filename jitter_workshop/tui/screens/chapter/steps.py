@@ -517,7 +517,8 @@ class Step:
         """Show what took the time, after a change or in a hunt."""
         rehearsed = self.walk.host.rehearsed
         if rehearsed or not (self.after_change or self.walk.hunts):
-            return self._only_tell(keys_that_wait.why_no_causes(rehearsed, self.name))
+            answered = self.walk.diagnosis.answered() is not None
+            return self._only_tell(keys_that_wait.why_no_causes(rehearsed, self.name, answered=answered))
         return "causes"
 
     @property

@@ -85,7 +85,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "setting, curve, guess",
         "columns of a chapter: its change was made; a run was kept; the guess was near, or the noise named.",
     ),
-    ("✓ ✗ · –", "marks in these columns of a chapter: yes; no; not yet; not in this chapter."),
+    ("✓ ≈ ✗ · –", "marks in these columns of a chapter: yes; near; no; not yet; not in this chapter."),
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),
     ("÷ row 1", "a value divided by the same value in row 1 of the whole course; 1/57 is 57 times less."),
 )
