@@ -266,7 +266,8 @@ def _proof(
         often = {1: "once", 2: "twice"}.get(tasks, f"{tasks:,} times")
         other = f"other tasks ran {often}" if tasks else "no other task ran"
         were, broke = ("was", "1 interruption") if rest == 1 else ("were", f"{rest:,} interruptions")
-        sentence = f"{stretch} {other} on {where}, and there {were} {broke}. Together they took {nice_ns(taken)} of CPU time."
+        sentence = f"{stretch} {other} on {where}, and there {were} {broke}."
+        sentence += f" Together they took {nice_ns(taken)} of CPU time."
         if doubts:
             sentence += f" The trace {said}, so the true numbers may be higher."
     elif doubts:

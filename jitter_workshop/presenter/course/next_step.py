@@ -87,32 +87,31 @@ def _largest_ns(run: Run) -> int:
 
 def what_is_left(report: EvidenceReport, chapter: Chapter, course: Course, largest_ns: int = 0) -> str:
     """Return the paragraph of :func:`next_step` for a run's trace. It is about the longest stall whose cause has a
-    name: if the longest stall of all has none, no setting can be named for it. Return "" if no such stall took at least
-    LEAST_NS. ``largest_ns``: the run's largest latency; 0 if a value is never longer than its stall."""
+    name: if the longest stall of all has none, no setting can be named for it. If that one has no event at all, the
+    paragraph names the chapter of :func:`_signs_below`. Return "" if neither stall took at least LEAST_NS.
+    ``largest_ns``: the run's largest latency; 0 if a value is never longer than its stall."""
     stalls = longest_stalls(report)
+    signs = _signs_below(stalls, chapter, course)
     for stall in stalls:
         cause = largest_cause(stall, report)
         if cause is not None and is_named(cause) and took_half(cause, stall):
             break
     else:
-        signs = _signs_below(stalls, report, chapter, course)
-        took = f"the longest stall of the second run took {nice_ns(stalls[0].duration_ns)}" if stalls else ""
-        return f"**What is left:** {took}, most of it without an event of this kernel. {signs}" if signs else ""
-    if stall.duration_ns < LEAST_NS:
-        return ""
+        cause = None
+    if cause is None or stall.duration_ns < LEAST_NS:
+        took = f"the longest stall of the second run took {nice_ns(stalls[0].duration_ns)}" if signs else ""
+        return f"**What is left:** {took}, most of it without an event of this kernel: {signs}." if signs else ""
     named = cause.label.replace("`", "'")
     which = "the longest stall of the second run"
     if stall is not stalls[0]:
-        unknown = f"{which}, {nice_ns(stalls[0].duration_ns)}, has no known main cause"
+        unknown = f"{which}, {nice_ns(stalls[0].duration_ns)}, has no known main cause{f': {signs}' if signs else ''}"
         which = f"{unknown}. The longest one with a known cause"
     longer = stall is stalls[0] and largest_ns > _CLEARLY * stall.duration_ns
     queued = f" ({QUEUED})" if longer else ""
     took = f"{which} took {nice_ns(stall.duration_ns)}{queued}, most of it `{named}`"
     times = times_its_usual(cause, report)
     if times is None:
-        signs = _signs_below(stalls, report, chapter, course)
-        why = means(cause, chapter, course, named=True)
-        return f"**What is left:** {took}. {why}{f' On the longest: {signs}' if signs else ''}"
+        return f"**What is left:** {took}. {means(cause, chapter, course, named=True)}"
     below = _below(course)
     where = f" The chapter '{clean(below.title, ID)}' shows how to find that." if below is not None else ""
     return f"**What is left:** {took}, {times_told(times)} times as long as usual: {STOPPED_INSIDE}.{where}"
@@ -123,13 +122,13 @@ def _below(course: Course) -> Chapter | None:
     return next((one for one in course.chapters if "steal" in one.treats), None)
 
 
-def _signs_below(stalls: Sequence[ExplainedStall], report: EvidenceReport, chapter: Chapter, course: Course) -> str:
-    """Return the sentence that names the chapter of :func:`_below`, if the longest stall took at least LEAST_NS, most
-    of it without an event of this kernel; else "". ``stalls``: the longest stalls, the longest first."""
-    cause = largest_cause(stalls[0], report) if stalls else None
-    below = _below(course)
-    if cause is None or below is None or below is chapter or (cause.kind, cause.name) != ("no_event", NOTHING):
+def _signs_below(stalls: Sequence[ExplainedStall], chapter: Chapter, course: Course) -> str:
+    """Return the clause that names the chapter of :func:`_below`, if the longest stall took at least LEAST_NS, at
+    least half of it without an event of this kernel; else "". ``stalls``: the longest stalls, the longest first."""
+    below, longest = _below(course), next(iter(stalls), None)
+    if below is None or below is chapter or longest is None or longest.duration_ns < LEAST_NS:
         return ""
-    if stalls[0].duration_ns < LEAST_NS or not took_half(cause, stalls[0]):
+    empty = sum(part.ns for part in longest.parts if (part.kind, part.name) == ("no_event", NOTHING))
+    if 2 * empty < longest.duration_ns:
         return ""
-    return f"The chapter '{clean(below.title, ID)}' shows the signs of a hypervisor and of firmware."
+    return f"the chapter '{clean(below.title, ID)}' shows the signs of a hypervisor and of firmware"

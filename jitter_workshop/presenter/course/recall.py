@@ -69,13 +69,13 @@ def recall_keys_line(one: Asked, answered: bool, last: bool) -> str:
     onward = "begins the chapter" if last else "asks the next one"
     if answered:
         return f"Enter {onward}"
-    return f"1–{len(one.question.answers)} answers · 0 {UNKNOWN} · Esc skips all: they come again later"
+    return f"0–{len(one.question.answers)} answers · Esc skips all: they come again later"
 
 
 def other_key(one: Asked) -> str:
     """Return the sentence after a key that does nothing while a question is asked, such as Enter. The line with the
     keys tells what Esc does."""
-    return f"No answer is chosen yet: give its number, 1 to {len(one.question.answers)}, or 0 to see the answer."
+    return f"An answer comes first: a number from 1 to {len(one.question.answers)}, or 0 to see it."
 
 
 def recall_prompt(one: Asked) -> str:
@@ -85,4 +85,5 @@ def recall_prompt(one: Asked) -> str:
 
 def not_a_number(one: Asked) -> str:
     """Return the line after an input that is no answer."""
-    return f"Type a number from 1 to {len(one.question.answers)}, or 0 to see the answer. Enter skips the question, q leaves the workshop."
+    number = f"Type a number from 1 to {len(one.question.answers)}, or 0 to see the answer."
+    return f"{number} Enter skips the question, q leaves the workshop."

@@ -49,7 +49,8 @@ PROOF_BY_KEY = f"{TWO_RUNS}, no proof (p)"
 """The state of a proof that is not made, with the key that makes it."""
 RULE = (
     "Only latency and stalls are called better or worse. For this, two runs must differ by a factor of 2 or more, and "
-    "by more than chance explains. Two runs of one setup differ, too, mostly by less than 2. A count of a cause, such as preemptions, is never called better or worse."
+    "by more than chance explains. Two runs of one setup differ, too, mostly by less than 2. A count of a cause, such "
+    "as preemptions, is never called better or worse."
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _THESE_TWO = "these two runs"
