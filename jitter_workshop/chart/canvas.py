@@ -185,7 +185,8 @@ def _render(
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
     of_percentiles = view.x == "percentile"
-    lowest = min((y for path in view.paths for _, y in path), default=math.inf)
+    guesses = [scale.y_of_ns(value_ns) for _, value_ns in marks]
+    lowest = min([*guesses, *(y for path in view.paths for _, y in path)], default=math.inf)
     values, guessed = _valued(curves, view.paths, marks, asked) if of_percentiles else ({}, [])
     signed = [values[i] for i in sorted(values) if i >= crowd]
     frame = _frame(curves, marks, view, columns, rows, headed, named, signed, guessed)

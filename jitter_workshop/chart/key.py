@@ -15,25 +15,27 @@ from jitter_workshop.model.palette import Palette
 
 _WORDS = {True: "second run better", False: "second run worse"}
 """The meaning of a shaded space. Key: True where the second curve is better, that is lower."""
-_AFTER_ANOTHER = {True: "better", False: "worse"}
-"""The meaning of a shaded space behind the words on another one."""
+_SHORT = {True: "better", False: "worse"}
+"""The same in one word: behind the words on another shading, and where the words have no room."""
 _FAINT = " ┈┊┼·"
 """The characters that the key may cover: empty cells, and faint lines of the grid."""
 _ROOM = re.compile(" {2,}")
 """Blanks in a line of a legend. One blank is inside of a name or a figure."""
 _BOTH = 2
-_SWATCH, _APART, _CLEAR = 2, 2, 3
-"""The number of cells of a sample of the shading, of blanks between two entries of the key, and of cells on both sides
+_FORMS = ((2, False), (1, False), (2, True), (1, True))
+"""The forms of the key, the preferred one first: the cells of a sample, and True for one word instead of words."""
+_APART, _CLEAR = 2, 3
+"""The number of blanks between two entries of the key, and of cells on both sides
 of the key that show nothing else. With one blank, the key and a distance's label would read as one sentence."""
 
 
 def key_texts(shaded: Collection[bool], theme: Palette, tinted: bool) -> list[Text]:
-    """Return the key of the shaded space as text, the wider form first; [] if nothing is shaded. ``shaded``,
-    ``tinted``: as in :func:`put_key`."""
+    """Return the key of the shaded space as text, wider forms first; [] if nothing is shaded. ``shaded``, ``tinted``:
+    as in :func:`put_key`."""
     found = []
-    for swatch in (_SWATCH, 1) if shaded else ():
+    for swatch, short in _FORMS if shaded else ():
         text = Text(no_wrap=True, end="")
-        for sign, style in _key(shaded, theme, tinted, swatch):
+        for sign, style in _key(shaded, theme, tinted, swatch, short=short):
             text.append(sign, style)
         found.append(text)
     return found
@@ -46,9 +48,9 @@ def combined_text(curves: int, theme: Palette) -> Text:
 
 
 def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
-    """Write the key of the shaded space into a legend: behind the name of the second curve, or else behind that of an
-    earlier one, or at the end of a line that is not one of a curve, such as that of a guess. Return False if no line
-    has room.
+    """Write the key of the shaded space into a legend: behind the name of the second curve, or else at the end of a
+    line below it that is not one of a curve, such as that of a guess, or else behind the name of an earlier curve.
+    Return False if no line has room.
 
     ``legend``: the lines, which are changed. ``glyph``: the sign of the second curve. ``keys``: the forms of the key,
     the preferred one first. ``width``: the columns of a line.
@@ -72,11 +74,11 @@ def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: i
     return False
 
 
-def _key(shaded: Collection[bool], theme: Palette, tinted: bool, swatch: int) -> list[Cell]:
-    """Return the cells of the key: for each shading, a sample of ``swatch`` cells and a word."""
+def _key(shaded: Collection[bool], theme: Palette, tinted: bool, swatch: int, *, short: bool = False) -> list[Cell]:
+    """Return the cells of the key: for each shading, a sample of ``swatch`` cells and words, or one ``short`` word."""
     key: list[Cell] = []
     for better in sorted(shaded, reverse=True):
-        word = (_AFTER_ANOTHER if key else _WORDS)[better]
+        word = (_SHORT if key or short else _WORDS)[better]
         sample = (TINTED_FILLS if tinted else FILLS)[better]
         key += [(" ", Style.null())] * (_APART if key else 0)
         key += [(sample, fill_style(theme, better))] * swatch
@@ -100,7 +102,8 @@ def put_key(
     ``tinted``: as in ``canvas``: the shading is a colour and not only a character. Return False if nothing is shaded,
     or if the key has no room.
     """
-    return _put_cells(frame, cells, _key(shaded, theme, tinted, _SWATCH), ticked)
+    forms = (_key(shaded, theme, tinted, swatch, short=short) for swatch, short in _FORMS)
+    return any(_put_cells(frame, cells, key, ticked) for key in forms)
 
 
 def put_combined(

@@ -71,6 +71,8 @@ def outcome(
     return _mark(task, guess, seen)
 
 
+_LEAST_ORDERED = 4
+"""The least number of ordered answers of which a neighbour of the right one is near."""
 _NOT_JUDGED = "Your guess is not judged: "
 _UNJUDGED = f"{_NOT_JUDGED}the answer depends on times, and on an emulated machine times mean nothing."
 
@@ -182,8 +184,9 @@ def _by_runs(task: GuessTask, guess: Guess, before: KnownRun, seen: KnownRun, sh
 
 
 def _is_beside(task: GuessTask, given: Answer, right: Sequence[Answer]) -> bool:
-    """Return True if an answer is the neighbour of a right one, and the answers are an ordered list of amounts."""
-    if task.by == "falls":
+    """Return True if an answer is the neighbour of a right one, and the answers are an ordered list of amounts. Of
+    three answers, each would be a neighbour of the one in the middle, so a list has at least _LEAST_ORDERED."""
+    if task.by == "falls" or len(task.answers) < _LEAST_ORDERED:
         return False
     at = task.answers.index(given)
     return any(abs(task.answers.index(one) - at) == 1 for one in right)
@@ -246,10 +249,12 @@ def _judged(given: Answer, found: _Decision) -> GuessOutcome:
 @dataclass(frozen=True, slots=True)
 class MeasuredAnswers:
     """Hold what runs say of the answers of a question. ``right``: the ids of the right answers. ``figures``: the id of
-    an answer → its figure in the runs, in words; an answer whose figure is not known is missing."""
+    an answer → its figure in the runs, in words; an answer whose figure is not known is missing. ``beside``: the ids of
+    the answers beside a right one (:func:`outcome`)."""
 
     right: tuple[str, ...]
     figures: Mapping[str, str]
+    beside: tuple[str, ...] = ()
 
 
 def measured_answers(
@@ -273,7 +278,8 @@ def measured_answers(
         name = shows.figure if task.by == "factor" and shows is not None else task.figure
         names = {answer.id: name for answer in found.right}
     figures = {answer: _told(task, name, first, seen) for answer, name in names.items() if name is not None}
-    return MeasuredAnswers(tuple(a.id for a in found.right), figures)
+    beside = tuple(a.id for a in task.answers if a not in found.right and _is_beside(task, a, found.right))
+    return MeasuredAnswers(tuple(a.id for a in found.right), figures, beside)
 
 
 def _told(task: GuessTask, name: str, before: KnownRun, seen: KnownRun) -> str:

@@ -267,7 +267,7 @@ def _proof(
         other = f"other tasks ran {often}" if tasks else "no other task ran"
         were, broke = ("was", "1 interruption") if rest == 1 else ("were", f"{rest:,} interruptions")
         sentence = f"{stretch} {other} on {where}, and there {were} {broke}."
-        sentence += f" Together they took {nice_ns(taken)} of CPU time."
+        sentence += f" {'It' if tasks + rest == 1 else 'Together they'} took {nice_ns(taken)} of CPU time."
         if doubts:
             sentence += f" The trace {said}, so the true numbers may be higher."
     elif doubts:

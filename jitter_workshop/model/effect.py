@@ -82,8 +82,8 @@ class Effect:
 
     @property
     def larger(self) -> int:
-        """Return the index of the run with the larger value; 0 if the values are the same."""
-        return int(self.how in ("more", "longer", "higher"))
+        """Return the index of the run with the larger value; 1 if the values are the same."""
+        return int(self.how not in ("shorter", "fewer", "less", "lower"))
 
     @property
     def within_equal_runs(self) -> bool:

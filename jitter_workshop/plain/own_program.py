@@ -146,7 +146,7 @@ def _tell_outcome(walk: ChapterWalk, talk: Talk) -> None:
     outcome = walk.guess.outcome()
     if outcome is None:
         return
-    talk.tell(f"{mark(outcome.near, beside=outcome.beside)} {outcome.text}", "", "  ")
+    talk.tell(f"{mark(outcome.near)} {outcome.text}", "", "  ")
     for paragraph in outcome.explanation.split("\n\n") if outcome.near is not None else ():
         talk.tell(paragraph, "  ")
     talk.say("")

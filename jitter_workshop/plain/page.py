@@ -9,7 +9,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.by_hand import PlainByHand
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.course.path import mark
+from jitter_workshop.presenter.course.path import guess_sign, mark
 from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
@@ -51,12 +51,13 @@ class PlainPage:
             self.tell_outcome()
 
     def tell_outcome(self, *, explained: bool = True) -> None:
-        """Print whether the guess was near; nothing if the outcome is not known. ``explained``: True to print the
+        """Print whether the guess was right; nothing if the outcome is not known. ``explained``: True to print the
         explanation of the answer, too."""
         outcome = self.walk.guess.outcome()
         if outcome is None:
             return
         self.talk.say("")
-        self.talk.tell(f"{mark(outcome.near, beside=outcome.beside)} {outcome.text}", "", "  ")
+        sign = guess_sign(outcome.near, beside=outcome.beside) or f"{mark(None)} "
+        self.talk.tell(f"{sign}{outcome.text}", "", "  ")
         for paragraph in outcome.explanation.split("\n\n") if explained else ():
             self.talk.tell(paragraph, "  ")

@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import scale_curve, told_apart_by_clock
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import apart_from_proofs, like_the_newest, of_one_kind
-from jitter_workshop.model.text import ID, WORD, clean
+from jitter_workshop.model.text import ID, SENTENCE, WORD, clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import settings, views
@@ -32,7 +32,7 @@ from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.presenter.course.action_meanings import SUMMARY_TITLE
 from jitter_workshop.presenter.course.own_results import OwnResults
-from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, session_told
+from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, minutes_told, session_told
 from jitter_workshop.presenter.host import host_load as load_words
 from jitter_workshop.presenter.host.by_hand import still_made
 from jitter_workshop.presenter.text.lines import Lines
@@ -137,15 +137,19 @@ class PlainWalk:
             talk.notices(workshop.context.notices)
             talk.say(*self._load())
             path = self._results.path()
+            last = self._results.last_told(path)
             following = workshop.next_chapter()
             talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
             commands = settings.tell_changes(workshop, talk)
+            if last is not None:
+                talk.tell(f"LAST: {clean(last[0], ID)} · {clean(last[1], SENTENCE)}")
             if following is not None:
                 if not following.here and all_done_here(path):
                     talk.tell("All that this host can do is done. Type summary for the course from first to last.")
                 where = " · on a recording" if following.rehearsed else ""
                 title = clean(following.title, ID)
-                talk.tell(f"NEXT: {title} · {following.next_step} · about {following.minutes} min{where}")
+                about = minutes_told(following)
+                talk.tell(f"NEXT: {title} · {following.next_step}{f' · {about}' if about else ''}{where}")
             else:
                 if not self._summed_up:
                     self._summed_up = True

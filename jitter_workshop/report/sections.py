@@ -686,7 +686,8 @@ def _guess(one: ReportedChapter) -> Facts:
     if one.outcome is not None:
         told: list[Inline] = [clean(one.outcome.text, PARAGRAPH)]
         if one.outcome.near is not None:
-            told += [" ", Span("badge", "near" if one.outcome.near or one.outcome.beside else "far", "plain")]
+            word = "right" if one.outcome.near else "near" if one.outcome.beside else "wrong"
+            told += [" ", Span("badge", word, "plain")]
         if one.outcome.explanation:
             told.append(second_line(clean(one.outcome.explanation, MESSAGE)))
         rows.append(("Recorded" if one.rehearsed else "Measured", tuple(told)))

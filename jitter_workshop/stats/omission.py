@@ -42,10 +42,11 @@ def planned_share(seen: KnownRun) -> float | None:
 
 def share_told(share: float) -> str:
     """Return a share of the planned messages in words: ``9 %`` or ``less than 1 %``. One below LEAST_SENT is never told
-    as LEAST_SENT."""
+    as LEAST_SENT, and one below the whole never as the whole."""
     if share < 0.01:
         return "less than 1 %"
-    return f"{min(round(100 * share), 89) if share < LEAST_SENT else round(100 * share)} %"
+    most = 89 if share < LEAST_SENT else 99 if share < 1.0 else 100
+    return f"{min(round(100 * share), most)} %"
 
 
 def sent_told(*shares: float) -> str:

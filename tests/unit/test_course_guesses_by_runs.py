@@ -53,7 +53,12 @@ VALUE = GuessTask(
     "choice",
     "How many?",
     "measure",
-    (Answer("few", "few", "Few came.", up_to=1.0), Answer("some", "some", "", up_to=10.0), Answer("many", "many", "")),
+    (
+        Answer("few", "few", "Few came.", up_to=1.0),
+        Answer("some", "some", "", up_to=10.0),
+        Answer("many", "many", "", up_to=1_000.0),
+        Answer("most", "most", ""),
+    ),
     by="value",
     figure="preempted",
 )
@@ -213,8 +218,11 @@ def test_the_neighbour_of_the_right_amount_is_near() -> None:
         assert (judged.grade, judged.beside) == (grade, grade == "beside")
         assert judged_guess(judged, 200, explained=False)[0].plain.startswith(SIGNS[grade])
     fell = outcome(FALLS, Guess(choice="faults"), run(4, 40), run(400, 40))
-    assert fell is not None
-    assert fell.grade == "wrong"
+    # Of three answers, each would be near if the one in the middle is right.
+    of_three = outcome(replace(VALUE, answers=VALUE.answers[:3]), Guess(choice="some"), run(400))
+    for other in (fell, of_three):
+        assert other is not None
+        assert other.grade == "wrong"
 
 
 @pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO])

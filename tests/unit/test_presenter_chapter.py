@@ -177,6 +177,8 @@ def test_a_measured_question_marks_the_right_answer_and_the_wrong_guess() -> Non
     assert plain[3].endswith("369 → 402 a second")
     assert plain[4] == "  3  none"
     assert plain[-1] == "fixed"
+    beside = dataclasses.replace(known, beside=("preempted",))
+    assert guess_choice_lines(task, 1, "", 60, beside)[3].plain.startswith("≈ 2  threads preempted (your guess)")
     # Without room, the figure stands below its answer.
     narrow = [line.plain for line in guess_choice_lines(task, -1, "fixed", 30, known)]
     assert "     3.5 → 0 a second" in narrow

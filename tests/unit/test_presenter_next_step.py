@@ -81,8 +81,8 @@ def test_a_longest_stall_without_an_event_leads_to_the_chapter_below_the_kernel(
 def test_explain_begins_with_the_largest_cause_of_each_run() -> None:
     quiet, noise = CauseTime("no event", (27e6, 7e6)), CauseTime("task unbound", (0, 746e6), own_load=True)
     assert most_time((noise, quiet), 2) == (
-        "**Your runs:** `no event` took the most time in the first, 27 ms a second; `task unbound` in the second, "
-        "746 ms (2 threads added up)."
+        "**Your runs:** `no event` took the most time in the first, 27 ms a second; "
+        "`task unbound` (the chapter's noise) in the second, 746 ms (2 threads added up)."
     )
     assert most_time((quiet,)) == ("**Your runs:** in both, `no event` took the most time, 27 ms and 7 ms a second.")
     assert most_time(()) == most_time((noise,)) == ""

@@ -119,10 +119,10 @@ def test_a_command_that_shows_transit_warns_before_it() -> None:
 
 def test_compare_says_why_a_run_sent_clearly_fewer_messages_though_latency_counts_them() -> None:
     whole, most, half = (KnownRun(sent(number, 120_000_000)) for number in (1_000, 700, 470))
-    assert sent_apart((whole, half)) == (
-        "Messages sent: 100 % → 47 %. A stopped sender sends none: these count as late."
-    )
-    assert sent_apart((half, whole)).startswith("Messages sent: 47 % → 100 %. ")
+    assert sent_apart((whole, half)) == "Sent of the planned messages: 100 % → 47 %. Those not sent count as late."
+    assert sent_apart((half, whole)).startswith("Sent of the planned messages: 47 % → 100 %. ")
+    nearly = KnownRun(sent(999, 120_000_000))
+    assert sent_apart((nearly, half)).startswith("Sent of the planned messages: 99 % → 47 %. ")
     more = KnownRun(sent(600, 120_000_000))
     assert not sent_apart((most, more)), "a small difference is not told"
     assert not sent_apart((whole, whole))

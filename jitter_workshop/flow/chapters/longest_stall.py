@@ -78,11 +78,6 @@ def largest_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> tuple[Explai
     this run has no trace, or no stall."""
     if len(runs) != 2:
         return None
-    report = runs[0 if first_is_larger(effect) else 1].report
+    report = runs[effect.larger].report
     stalls = longest_stalls(report) if report is not None else []
     return None if report is None or not stalls else (stalls[0], largest_cause(stalls[0], report))
-
-
-def first_is_larger(effect: Effect) -> bool:
-    """Return True if a figure was larger in the first of two runs."""
-    return effect.how in ("shorter", "fewer", "less", "lower")

@@ -25,6 +25,7 @@ from jitter_workshop.model.walk import (
     ThreadEvidence,
 )
 from jitter_workshop.presenter.course.hunt import last_noise
+from jitter_workshop.presenter.course.path import guess_sign
 from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.control_run import disturbed_control
@@ -122,13 +123,14 @@ def guess_choice_lines(
 
 
 def measured_answer_lines(task: GuessTask, kept: str | None, measured: MeasuredAnswers, width: int) -> Lines:
-    """Return the answers of a question that is measured: the right ones have a tick, a wrong guess has a cross. The
-    figure of an answer stands at the right edge, or below the answer if it has no room there. ``kept``: the id of the
-    learner's answer, None if there is no guess."""
+    """Return the answers of a question that is measured: the right ones have a tick, a wrong guess has a cross, and one
+    beside a right answer has ≈. The figure of an answer stands at the right edge, or below the answer if it has no room
+    there. ``kept``: the id of the learner's answer, None if there is no guess."""
     lines: Lines = []
     for number, answer in enumerate(task.answers, 1):
         right, yours = answer.id in measured.right, answer.id == kept
-        sign, style = ("✓", "bold good") if right else ("✗", "bad") if yours else (" ", "text")
+        wrong = ("≈", "accent") if answer.id in measured.beside else ("✗", "bad")
+        sign, style = ("✓", "bold good") if right else wrong if yours else (" ", "text")
         said = in_one_style(f"{answer.text} (your guess)" if yours else answer.text, style)
         lead, figure = f"{sign} {number}  ", measured.figures.get(answer.id, "")
         shown = wrap(said, width, lead)
@@ -617,14 +619,10 @@ def answers_explained(task: GuessTask, kept: Guess | None, width: int) -> Lines:
 
 
 def judged_guess(outcome: GuessOutcome, width: int, *, explained: bool, told: Collection[str] = ()) -> Lines:
-    """Return lines that say if a guess was near, with the guess beside the figure. ``explained``: add the explanation,
+    """Return lines that say if a guess was right, with the guess beside the figure. ``explained``: add the explanation,
     if the guess could be judged. ``told``: the names of the figures that the page shows already."""
-    of_mark = outcome.guessed_ns is not None
-    sign, role = {
-        True: ("✓ near: " if of_mark else "✓ ", "good"),
-        False: ("≈ near: ", "accent") if outcome.beside else ("✗ ", "bad"),
-        None: ("", "text"),
-    }[outcome.near]
+    sign = guess_sign(outcome.near, beside=outcome.beside)
+    role = {True: "good", False: "accent" if outcome.beside else "bad", None: "text"}[outcome.near]
     text = Text.assemble((sign, f"bold {role}"), styled(outcome.text_beside(told), "text"), style="text")
     lines = wrap(text, width, "", "  " if sign else "")
     if explained and outcome.explanation and outcome.near is not None:
@@ -636,7 +634,7 @@ def guess_outcome_lines(task: GuessTask, outcome: GuessOutcome, width: int) -> L
     """Return whether a guess was right, and the explanation of the chosen answer. If the guess was not right, also
     return the explanation of the right answer."""
     colour = {True: "good", False: "accent" if outcome.beside else "bad", None: "text"}[outcome.near]
-    sign = {True: "✓ ", False: "≈ near: " if outcome.beside else "✗ ", None: ""}[outcome.near]
+    sign = guess_sign(outcome.near, beside=outcome.beside)
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign, " " * min(len(sign), 2))]
     explained = [outcome.explanation]
     explained += [a.explanation for a in task.answers if a.right and not outcome.near]

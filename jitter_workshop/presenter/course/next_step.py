@@ -20,7 +20,7 @@ from jitter_workshop.model.evidence import NOTHING, EvidenceReport, ExplainedSta
 from jitter_workshop.model.run import INTENDED, Run
 from jitter_workshop.model.text import ID, clean
 from jitter_workshop.presenter.course.diagnosis import means
-from jitter_workshop.presenter.runs.effect_table import of_a_second
+from jitter_workshop.presenter.runs.effect_table import OWN_NOISE, of_a_second
 from jitter_workshop.presenter.runs.longest_stall import STOPPED_INSIDE
 from jitter_workshop.presenter.runs.result_table import added_up
 from jitter_workshop.stats.scale import nice_ns, times_told
@@ -56,13 +56,16 @@ def most_time(causes: Sequence[CauseTime], threads: int = 1) -> str:
     most = [max(causes, key=lambda one: one.ns[0]), max(causes, key=lambda one: one.ns[1])]
     if any(one.ns[run] < 1 or one.at_most[run] for run, one in enumerate(most)):
         return ""
-    names = [one.label.replace("`", "'") for one in most]
+    labels = [one.label.replace("`", "'") for one in most]
+    names = [
+        f"`{label}` ({OWN_NOISE})" if one.own_load else f"`{label}`" for label, one in zip(labels, most, strict=True)
+    ]
     took = [of_a_second(one.ns[run]) for run, one in enumerate(most)]
     added = f" ({threads} threads added up)" if threads > 1 else ""
     if most[0] is most[1]:
-        return f"**Your runs:** in both, `{names[0]}` took the most time, {took[0]} and {took[1]} a second{added}."
+        return f"**Your runs:** in both, {names[0]} took the most time, {took[0]} and {took[1]} a second{added}."
     return (
-        f"**Your runs:** `{names[0]}` took the most time in the first, {took[0]} a second; `{names[1]}` in the second, "
+        f"**Your runs:** {names[0]} took the most time in the first, {took[0]} a second; {names[1]} in the second, "
         f"{took[1]}{added}."
     )
 

@@ -31,7 +31,7 @@ class OwnResults:
         self._proofs = None
         return tuple(dataclasses.replace(e, result=self._result(chapters[e.chapter_id])) if e.here else e for e in path)
 
-    def last_told(self, path: Sequence[PathEntry], since: str) -> tuple[str, str] | None:
+    def last_told(self, path: Sequence[PathEntry], since: str = "") -> tuple[str, str] | None:
         """Return the title of the chapter whose change was measured last, and what the change did, in words. Return
         None if there is no such chapter, or if its result is not known yet. ``path``: that of :meth:`path`. ``since``:
         the id of a run; a result older than this run is left out."""
@@ -45,19 +45,21 @@ class OwnResults:
             return None
         state = last.result, *self._state((run,))
         if self._last[0] != state:
-            self._last = state, self._in_words(last, run)
+            self._last = state, self._in_words(last)
         return last.title, self._last[1]
 
-    def _in_words(self, entry: PathEntry, run: str) -> str:
-        """Return what a chapter's change did. ``run``: the id of the chapter's second run."""
-        from jitter_workshop.flow.chapters.course_summary import changed_by_chapter
-        from jitter_workshop.presenter.runs.effect_words import describe_effect
+    def _in_words(self, entry: PathEntry) -> str:
+        """Return what a chapter's change did: its figure if this moved as the lesson says, else the latency if this is
+        surely better or worse, else the result in a few words."""
+        from jitter_workshop.presenter.runs.effect_words import describe_effect, doubt_told
 
-        second = self._workshop.context.runs.run(run)
+        view = self._workshop.walk(entry.chapter_id).comparison.view()
+        judged = view.judgement if view is not None else None
         proven = entry.result is not None and entry.result.proof is not None
-        walk = self._workshop.walk(entry.chapter_id)
-        effect = None if second is None or proven else changed_by_chapter(walk, second)
-        return describe_effect(effect) if effect is not None else kind_or_result(entry)[0]
+        if judged is None or judged.relation != "changed" or judged.reason is not None or proven:
+            return kind_or_result(entry)[0]
+        effect = judged.of_chapter if judged.work == "done" else judged.first if judged.sure else None
+        return f"{describe_effect(effect)}{doubt_told(effect)}" if effect is not None else kind_or_result(entry)[0]
 
     def _result(self, chapter: Chapter) -> OwnResult | None:
         """Return the result of a chapter's two runs. Return None without them, in a hunt, and in a chapter that

@@ -185,6 +185,18 @@ def mark(value: bool | None, *, beside: bool = False) -> str:
     return "≈" if beside else {True: "✓", False: "✗", None: "·"}[value]
 
 
+def guess_sign(near: bool | None, *, beside: bool) -> str:
+    """Return the sign of a judged guess before its outcome: ``✓``, ``≈ near:`` or ``✗``, each with a blank. Return ""
+    if it is not judged. ``beside``: as in :func:`mark`."""
+    return "" if near is None else f"{mark(near, beside=beside)}{' near:' if beside else ''} "
+
+
+def minutes_told(entry: PathEntry) -> str:
+    """Return how long a chapter takes, ``about 7 min``. The minutes are those of a whole chapter, so a chapter that was
+    begun takes them "in all". Return "" for a chapter without an estimate."""
+    return f"about {entry.minutes} min{' in all' if entry.started else ''}" if entry.minutes else ""
+
+
 def progress_signs(entry: PathEntry) -> tuple[str, str, str]:
     """Return three signs of a chapter's progress: for its setting, its curve and its guess. ``–`` stands for a setting,
     a curve or a guess that the chapter does not have."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.flow.chapters.longest_stall import (
-    first_is_larger,
     is_named,
     largest_of_longest,
     times_its_usual,
@@ -24,11 +23,11 @@ def said_of_longest(effect: Effect, runs: Sequence[KnownRun]) -> str:
     if found is None:
         return ""
     stall, cause = found
-    which = "the first run's longest stall" if first_is_larger(effect) else "the longest stall"
+    which = "the first run's longest stall" if effect.larger == 0 else "the longest stall"
     if cause is None or not is_named(cause):
         return f"The trace names no cause of {which}."
     share = "Most" if took_half(cause, stall) else "The largest part"
-    report = runs[0 if first_is_larger(effect) else 1].report
+    report = runs[effect.larger].report
     times = times_its_usual(cause, report) if report is not None else None
     why = f", {times_told(times)} times as long as usual: {STOPPED_INSIDE}" if times is not None else ""
     return f"{share} of {which} was {cause.label}{why}."

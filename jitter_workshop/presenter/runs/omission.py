@@ -67,7 +67,7 @@ def sent_apart(runs: Sequence[KnownRun]) -> str:
     if sent_share(runs[shares.index(min(first, second))]) is None:
         return ""
     both = " → ".join(share_told(min(share, 1.0)) for share in (first, second))
-    return f"Messages sent: {both}. A stopped sender sends none: these count as late."
+    return f"Sent of the planned messages: {both}. Those not sent count as late."
 
 
 def blind_transit(run: Run, width: int) -> Lines:

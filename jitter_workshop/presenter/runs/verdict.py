@@ -15,7 +15,7 @@ from jitter_workshop.model.text import capital, many
 from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, OWN_NOISE, of_a_second
 from jitter_workshop.presenter.runs.effect_words import SAME, events_told, none_told, short_doubt
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.stats.effect import ALIKE
+from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.figures import DUE_TAIL
 from jitter_workshop.stats.scale import difference_told, nice_ns
 
@@ -100,7 +100,7 @@ def _latency_told(judged: PairJudgement, *, values: bool, against: bool = False)
         none = latency == "differs" or judged.against is None
         but = "" if none or judged.against is None else f" But {_size(judged.against, values=against)}."
         announced = _announced(judged)
-        by = "" if announced is None else f" {announced.name}, the announced one: {_moved(announced)}."
+        by = "" if announced is None else f" {_announced_told(announced)}."
         return f"{_LEADS[latency]}{_size(first, values=values)}.{by}{but}"
     if not latency.startswith("perhaps"):
         return ""
@@ -124,6 +124,13 @@ def _announced(judged: PairJudgement) -> Effect | None:
         if judge.name not in (first.name, judged.of_chapter.name if judged.of_chapter else "") and judge.factor >= _TOLD
         else None
     )
+
+
+def _announced_told(effect: Effect) -> str:
+    """Return how the announced figure moved, with its doubt if it moved so far that it would else count."""
+    doubt = short_doubt(effect) if effect.factor >= MOVED else ""
+    name = effect.name if effect.name.startswith("p") and effect.name[1:2].isdigit() else capital(effect.name)
+    return f"{name}, the announced figure: {_moved(effect)}{f' ({doubt})' if doubt else ''}"
 
 
 def _size(effect: Effect, *, values: bool = False) -> str:

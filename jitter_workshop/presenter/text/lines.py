@@ -44,6 +44,8 @@ _ON_A_TERMINAL = {
     "text": "",
     "code": "",
     "under": "",
+    "curve_before": "cyan",
+    "curve_after": "yellow",
     "cause_task": "blue",
     "cause_irq": "yellow",
     "cause_softirq": "bright_yellow",

@@ -83,7 +83,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "setting, curve, guess",
-        "columns of a chapter: its change was made; a run was kept; the guess was near, or the noise named.",
+        "columns of a chapter: its change was made; a run was kept; the guess was right, or the noise named.",
     ),
     ("✓ ≈ ✗ · –", "marks in these columns of a chapter: yes; near; no; not yet; not in this chapter."),
     ("✓ ▲ – ·", "state of a check: as it should be; can be better; not on this host; for information."),

@@ -26,6 +26,7 @@ from jitter_workshop.presenter.course.path import (
     home_chart_title,
     host_column,
     is_new,
+    minutes_told,
     one_clock_told,
     reason_told,
     row_told,
@@ -70,6 +71,8 @@ _LEAST_BAR = 6
 """The width of a bar beside a long name."""
 _BEFORE_BAR = "  p99.9  "
 """The words before the first bar."""
+_LEAST_NAME = 12
+"""The least number of characters of the name of a run."""
 _BEFORE_LAST = "  LAST  "
 """The words before the newest result, below those before the next step."""
 _MOST_LAST = 2
@@ -327,9 +330,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 (clean(following.title, ID), "bold text"),
                 (f" · {following.next_step}", "text"),
             )
-            # The minutes are those of a whole chapter.
-            whole = " in all" if following.started else ""
-            about = f"about {following.minutes} min{whole}" if following.minutes else ""
+            about = minutes_told(following)
             # Enter opens the chapter under the cursor, which may be another one.
             entry = self.query_one(PathList).entry
             here = entry is None or entry.chapter_id == following.chapter_id
@@ -350,7 +351,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
             told = Text.assemble(
                 (clean(last[0], ID), "text"), (_BETWEEN_FACTS, "dim"), (clean(last[1], SENTENCE), "text")
             )
-            lines = wrap(told, width, _BEFORE_LAST)[:_MOST_LAST]
+            lines = wrap(told, width, _BEFORE_LAST)
+            if len(lines) > _MOST_LAST:
+                del lines[_MOST_LAST:]
+                lines[-1].truncate(max(width - 2, 1))
+                lines[-1].append(" …")
             lines[0].stylize("bold dim", 0, len(_BEFORE_LAST))
             yield from lines
 
@@ -381,12 +386,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
         doubt = of_curve(newest)["99.9"]
         if not like_published or one_clock_told(newest):
-            line = Text.assemble(("  p99.9  ", "dim"), (f"{label_of(newest)}  ", "text"))
-            line.append(nice_ns(shown_value_at(newest, "99.9")), "bold text")
-            line.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
+            told = Text(nice_ns(shown_value_at(newest, "99.9")), "bold text")
+            told.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
             if like_published:
                 # A bar beside a bar of another clock is a comparison.
-                line.append(f"  {one_clock_told(newest)}", "dim")
+                told.append(f"  {one_clock_told(newest)}", "dim")
+            room = max(width - len(_BEFORE_BAR) - told.cell_len - 2, _LEAST_NAME)
+            line = Text.assemble((_BEFORE_BAR, "dim"), (f"{shortened(label_of(newest), room)}  ", "text"), told)
             line.truncate(max(width, 1), ellipsis=True)
             yield line
             return
@@ -397,7 +403,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         logarithmic = bool(known) and largest > _LINEAR * min(known)
         published = (f"{clean(c.label, WORD)} ({clean(c.curve.origin, WORD)})" for c, _ in pairs[1:])
         names = (label_of(newest), *published)
-        name_width = max(min(max(map(len, names)), width - _BESIDE_BAR - _LEAST_BAR), 12)
+        name_width = max(min(max(map(len, names)), width - _BESIDE_BAR - _LEAST_BAR), _LEAST_NAME)
         for (shown, value), name in zip(pairs, names, strict=True):
             own = shown is newest
             room = min(max(width - name_width - _BESIDE_BAR, 4), 60)
