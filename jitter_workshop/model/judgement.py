@@ -69,6 +69,8 @@ class PairJudgement:
     - ``work``: the verdict on the work of the change.
     - ``first``: the effect that is told first; None if no figure of latency or stalls moved.
     - ``against``: a sure effect in the other direction: a loss beside a gain, or the median.
+    - ``opposed``: the figure that was announced to judge the runs, if it moved against ``first``, so that there is no
+      clear change; else None.
     - ``by_plan``: True if the runs are two kinds of run, so that neither is better.
     - ``whole_curve``: True if the whole curve moved by more than the change can end.
     - ``rests_on_few``: True if one stall, or few, decide the value of ``first``.
@@ -89,6 +91,7 @@ class PairJudgement:
     work: WorkVerdict = ""
     first: Effect | None = None
     against: Effect | None = None
+    opposed: Effect | None = None
     by_plan: bool = False
     whole_curve: bool = False
     rests_on_few: bool = False

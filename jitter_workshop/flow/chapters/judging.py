@@ -72,6 +72,7 @@ def judge_pair(found: Effects, runs: Sequence[KnownRun] = (), relation: Relation
         work=_work(found, reason),
         first=first,
         against=_against_the_first(found, first),
+        opposed=_opposed(found, first, latency, whole_curve=whole_curve, runs=runs),
         by_plan=neither_is_better(runs),
         whole_curve=whole_curve,
         rests_on_few=first is not None and rests_on_few(first),
@@ -128,7 +129,7 @@ def _judge_latency(
         return "unclear" if of_stalls or not (none or found.left_out) else ""
     if neither_is_better(runs) or found.direction == "same":
         return "differs"
-    if not _can_come_from_the_change(found, first, runs) or whole_curve:
+    if not _can_come_from_the_change(found, first, runs) or whole_curve or _judge_against(found, first) is not None:
         return "unclear"
     if _curve_is_quiet(found, first, runs):
         return "undecided"
@@ -137,16 +138,40 @@ def _judge_latency(
     return "better" if found.direction == "better" else "worse"
 
 
+def _judge_against(found: Effects, first: Effect | None) -> Effect | None:
+    """Return the effect on the figure that was announced to judge the runs, if it moved against the effect that is told
+    first, by more than chance explains; else None. The announced figure cannot become worse in runs that are called
+    better, nor the other way round. More stalls are worse here, even if they took less time in all: that is no gain.
+    None if the due time judges the runs. ``first``: the effect that is told first."""
+    judge = found.tail
+    if first is None or judge is None or by_the_due_time(first) or judge.factor < ALIKE or judge.by_chance:
+        return None
+    moved: Direction = judge.direction
+    if judge.sort == "stalls":
+        moved = "worse" if judge.larger else "better"
+    return judge if moved not in ("same", found.direction) else None
+
+
 def _announced(found: Effects, first: Effect | None) -> bool:
     """Return False if a number of stalls was announced as the judge of the runs and did not fall by the factor MOVED,
-    so that a gain is one in another figure. The largest of many figures is partly chance. A loss is never held back.
-    Return True if few stalls were counted, or if the gain is one in the chapter's own figure, which was announced, too.
-    ``first``: the effect that is told first."""
+    so that a gain is one in another figure. The largest of many figures is partly chance. Return True if few stalls
+    were counted, or if the gain is one in the chapter's own figure, which was announced, too. ``first``: the effect
+    that is told first."""
     judge = found.tail
     if first is None or judge is None or judge.sort != "stalls" or found.direction != "better" or judge.few:
         return True
     gained = judge.direction == "better" and judge.factor >= MOVED
     return gained or first.name in {one.name for one in (judge, found.shown) if one is not None}
+
+
+def _opposed(
+    found: Effects, first: Effect | None, latency: LatencyVerdict, *, whole_curve: bool, runs: Sequence[KnownRun]
+) -> Effect | None:
+    """Return the announced figure if there is no clear change only because it moved against the effect that is told
+    first (:func:`_judge_against`); else None. ``latency``: the verdict."""
+    if latency != "unclear" or whole_curve or not _can_come_from_the_change(found, first, runs):
+        return None
+    return _judge_against(found, first)
 
 
 def _work(found: Effects, reason: KnownReason | None) -> WorkVerdict:

@@ -168,7 +168,8 @@ def _of_latency(
     nearest = found.nearest if found.nearest is not None and found.nearest.sort != "cause" else None
     judge = tail or first or nearest
     # The chapter's figure is the first row, also if it is one of latency.
-    of_latency = not (found.shown or found.missed or found.uncounted) and judged.latency not in ("unclear", "undecided")
+    unclear = judged.latency == "unclear" and judged.opposed is None
+    of_latency = not (found.shown or found.missed or found.uncounted) and not unclear and judged.latency != "undecided"
     shown = [one for one in ((first, judge) if of_latency else (judge, first)) if one is not None]
     if lead is not None and first is not lead and not lead.doubtful and lead.direction == found.direction:
         shown.append(lead)
@@ -177,7 +178,7 @@ def _of_latency(
     by_name = {one.name: one for one in reversed(shown) if one.name not in told}
     order = dict.fromkeys(one.name for one in shown if one.name in by_name)
     # The verdict names the effect that is told first, unless it is unclear.
-    named = (judge, against, None if judged.latency == "unclear" else first)
+    named = (judge, against, None if unclear else first)
     kept = {one.name for one in named if one is not None}
     rows = list[ResultRow]()
     for name in order:

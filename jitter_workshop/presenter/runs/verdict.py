@@ -80,6 +80,7 @@ def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
         judged.of_chapter,
         judged.first if leads else None,
         judged.against if leads and judged.latency != "differs" else None,
+        *((judged.first, judged.opposed) if judged.opposed is not None else ()),
         judged.found.tail if other else _announced(judged),
     )
     return tuple(one for one in told if one is not None)
@@ -91,6 +92,8 @@ def _latency_told(judged: PairJudgement, *, values: bool, against: bool = False)
     first, latency, left_out = judged.first, judged.latency, judged.found.left_out
     if judged.reason is not None:
         return f"{UNCOMPARED[True]}{judged.reason.told}."
+    if judged.opposed is not None and first is not None:
+        return f"{NO_CHANGE.rstrip('.')}: {_size(first)}, but {_size(judged.opposed)}."
     if latency in ("unclear", "undecided"):
         return _UNDECIDED if latency == "undecided" else _NO_CHANGE_LEFT if left_out else NO_CHANGE
     if judged.clocks is not None and _by_two_clocks(judged):
