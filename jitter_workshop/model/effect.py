@@ -109,6 +109,7 @@ class CauseTime:
     - ``counted``: True if the chapter's figure counts this cause's events.
     - ``task``: the name of the task, if the cause is a task that is not measured; "" for any other cause.
     - ``own_load``: True if the cause is the load that the chapter made in one of the runs, or includes it.
+    - ``stalls``: the number of stalls a second with this cause in each run; (0, 0) if it is not known.
     - ``named``: False for time without an event, and for a short time around one: nothing shows what took it.
     """
 
@@ -120,6 +121,7 @@ class CauseTime:
     task: str = ""
     own_load: bool = False
     named: bool = True
+    stalls: tuple[float, float] = (0.0, 0.0)
 
     @property
     def known(self) -> bool:

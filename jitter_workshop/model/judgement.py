@@ -25,9 +25,10 @@ WorkVerdict = Literal["", "done", "not done", "not known"]
 """The judgements on the work of a change: did the chapter's figure move as the lesson says? ``""``: the chapter has no
 such figure, the latency tells it, or another task may explain it. ``not known``: a run does not have the figure."""
 
-Doubt = Literal["", "chance", "few stalls", "another cause", "other work", "other figure"]
+Doubt = Literal["", "chance", "few stalls", "another cause", "other work", "short cause", "other figure"]
 """The reasons for which an effect on latency may not come from the change, in the order in which the first one that
-holds is told. ``other figure``: the figure that was chosen before the runs to judge them did not become better."""
+holds is told. ``short cause``: what the change can end took much less time a stall than the stalls last that became
+fewer. ``other figure``: the figure that was chosen before the runs to judge them did not become better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class PairJudgement:
     - ``latency``: the verdict on latency. It is "" if no change was made between the runs.
     - ``doubt``: the one reason why the verdict is only ``perhaps``; "" for any other verdict.
     - ``cause``: the cause on which the change does not act, and which explains the difference; None if there is none.
+    - ``short_ns``: the mean time of what the change can end, in ns a stall, if it is too short for the stalls that
+      became fewer; else None.
     - ``few``: the number of stalls of the run that had few, and the number of this run; None if none had few.
     - ``work``: the verdict on the work of the change.
     - ``first``: the effect that is told first; None if no figure of latency or stalls moved.
@@ -87,6 +90,7 @@ class PairJudgement:
     latency: LatencyVerdict = ""
     doubt: Doubt = ""
     cause: CauseTime | None = None
+    short_ns: float | None = None
     few: tuple[int, int] | None = None
     work: WorkVerdict = ""
     first: Effect | None = None

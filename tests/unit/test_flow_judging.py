@@ -106,6 +106,32 @@ def test_a_figure_that_moved_against_the_announced_one_gives_no_clear_change_and
         assert judge_pair(Effects(longest, None, longest, tail=same)).latency == "perhaps better"
 
 
+@pytest.mark.parametrize(
+    ("ns", "stalls", "latency", "told"),
+    [
+        ((2e6, 2.4e6), (153.0, 153.0), "perhaps better", "28.8 µs"),
+        # One of the causes took long enough, and the other one is not known to be shorter.
+        ((2e6, 40e6), (153.0, 153.0), "better", ""),
+        ((2e6, 2.4e6), (153.0, 0.0), "better", ""),
+    ],
+)
+def test_fewer_long_stalls_are_only_perhaps_a_gain_if_the_change_ends_nothing_as_long(
+    ns: tuple[float, float], stalls: tuple[float, float], latency: str, told: str
+) -> None:
+    fewer = Effect(FIGURES["stalls-100us"].title, ("37.4", "15 a second"), 2.5, "better", "fewer", sort="stalls")
+    causes = tuple(
+        CauseTime(f"interrupt {at}", (took, 0.0), treated=True, stalls=(number, 0.0))
+        for at, (took, number) in enumerate(zip(ns, stalls, strict=True))
+    )
+    judged = judge_pair(Effects(fewer, None, fewer, tail=fewer, causes=causes))
+    assert (judged.latency, judged.doubt) == (latency, "short cause" if told else "")
+    said = f"Latency: perhaps better (what the change can end took only {told} a stall)."
+    assert (verdict_of_change(judged, 200).plain == said) is bool(told)
+    # Stalls of 10 µs can come from it, and a loss is not what the change was made for.
+    shorter = dataclasses.replace(fewer, name=FIGURES["stalls-10us"].title)
+    assert judge_pair(Effects(shorter, None, shorter, tail=shorter, causes=causes)).latency == "better"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_verdict_never_has_the_direction_against_that_of_the_announced_figure(seed: int) -> None:
     draw, said = random.Random(seed), set[str]()

@@ -44,8 +44,8 @@ def times_of_causes(before: KnownRun, after: KnownRun, chapter: Chapter) -> tupl
         acts = any(chapter_treats(woken_by(one, seen), chapter) for seen in marked)
         own = any(same.own_load for seen, _ in (first, second) for same in seen.suspects if _key(same) == (kind, name))
         of_chapter = acts, figure_counts_cause(figure, one)
-        named = kind not in _UNNAMED
-        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own, named)
+        named, stalls = kind not in _UNNAMED, (_stalls(first, (kind, name)), _stalls(second, (kind, name)))
+        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), *of_chapter, task, own, named, stalls)
         if made.counted or made.known:
             found.append(made)
     return tuple(sorted(found, key=lambda one: (-max(one.ns), one.label)))
@@ -92,6 +92,13 @@ def _by_cause(seen: SeenCauses, seconds: float) -> dict[tuple[str, str], float]:
     for one in seen.suspects:
         found[_key(one)] = found.get(_key(one), 0.0) + (one.total_ns or 0) / seconds
     return found
+
+
+def _stalls(read: tuple[SeenCauses, float], key: tuple[str, str]) -> float:
+    """Return the number of stalls a second with a cause. Several parts of one cause are in the same stalls, so the
+    largest number counts. ``read``: the causes of a run and its measured seconds."""
+    seen, seconds = read
+    return max((one.count or 0 for one in seen.suspects if _key(one) == key), default=0) / seconds
 
 
 def _key(one: Suspect) -> tuple[str, str]:

@@ -68,6 +68,7 @@ def judge_pair(found: Effects, runs: Sequence[KnownRun] = (), relation: Relation
         latency=latency,
         doubt=doubt,
         cause=of_another_cause(found),
+        short_ns=too_short_ns(first, found) if first is not None else None,
         few=few_before_or_after(first, runs) if first is not None else None,
         work=_work(found, reason),
         first=first,
@@ -194,6 +195,8 @@ def _doubt(found: Effects, first: Effect, runs: Sequence[KnownRun]) -> Doubt:
         return "another cause"
     if _busier_after(found, runs):
         return "other work"
+    if too_short_ns(first, found) is not None:
+        return "short cause"
     return "" if _announced(found, first) else "other figure"
 
 
@@ -360,8 +363,25 @@ def rests_on_few(effect: Effect) -> bool:
 
 def _in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
     """Return True if an effect may have another reason than the change. Such reasons are chance, other work on the
-    host (:func:`_busier_after`), and a cause that the change is not made to reduce."""
-    return one.doubtful or _busier_after(found, runs) or of_another_cause(found) is not None
+    host (:func:`_busier_after`), a cause that the change is not made to reduce, and a length of the stalls that the
+    change cannot explain (:func:`too_short_ns`)."""
+    if one.doubtful or _busier_after(found, runs) or of_another_cause(found) is not None:
+        return True
+    return too_short_ns(one, found) is not None
+
+
+def too_short_ns(one: Effect, found: Effects) -> float | None:
+    """Return the mean time, in ns a stall, of what the change can end, if runs have fewer stalls of a length to which
+    this time cannot have brought them: it is less than half of that length. The times of several causes are added up,
+    as if each was in each of these stalls. Return None for any other effect, and if the traces do not tell it.
+    ``one``: the effect that is told first."""
+    ident = next((name for name, figure in FIGURES.items() if figure.title == one.name), "")
+    length = least_length_ns(ident) if one.sort == "stalls" and one.direction == "better" else None
+    treated = [cause for cause in found.causes if cause.treated and cause.ns[0] >= 1]
+    if length is None or not treated or any(cause.at_most[0] or cause.stalls[0] <= 0 for cause in treated):
+        return None
+    mean = sum(cause.ns[0] / cause.stalls[0] for cause in treated)
+    return mean if 2 * mean < length else None
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:

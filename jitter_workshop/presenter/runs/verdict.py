@@ -167,6 +167,8 @@ def _why_perhaps(judged: PairJudgement) -> str:
             return f"most of it from {OWN_NOISE if cause.own_load else label}"
         case "other work":
             return f"more other work in the {RUN_NAMES[1]} run"
+        case "short cause" if judged.short_ns is not None:
+            return f"what the change can end took only {nice_ns(round(judged.short_ns))} a stall"
         case "other figure" if (judge := judged.found.tail) is not None:
             return f"judged by {judge.name}: {_moved(judge)}"
     return ""
