@@ -50,7 +50,7 @@ class OwnResults:
 
     def _in_words(self, entry: PathEntry) -> str:
         """Return what a chapter's change did: its figure if this moved as the lesson says, else the latency if this is
-        surely better or worse, else the result in a few words."""
+        surely better or worse or differs by plan, else the result in a few words."""
         from jitter_workshop.presenter.runs.effect_words import describe_effect, doubt_told
 
         view = self._workshop.walk(entry.chapter_id).comparison.view()
@@ -58,7 +58,8 @@ class OwnResults:
         proven = entry.result is not None and entry.result.proof is not None
         if judged is None or judged.relation != "changed" or judged.reason is not None or proven:
             return kind_or_result(entry)[0]
-        effect = judged.of_chapter if judged.work == "done" else judged.first if judged.sure else None
+        tells = judged.sure or judged.latency == "differs"
+        effect = judged.of_chapter if judged.work == "done" else judged.first if tells else None
         return f"{describe_effect(effect)}{doubt_told(effect)}" if effect is not None else kind_or_result(entry)[0]
 
     def _result(self, chapter: Chapter) -> OwnResult | None:
