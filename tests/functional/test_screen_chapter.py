@@ -19,6 +19,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters import comparison
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.judging import judge_pair
+from jitter_workshop.flow.chapters.runs import ChapterRuns
 from jitter_workshop.flow.chapters.walk import ChapterWalk
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -1391,6 +1392,35 @@ async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over
         await pilot.press("t")
         await settled(pilot)
         assert "COUNTS, PER SECOND" in text_of(app)
+
+
+async def test_compare_has_no_verdict_before_the_traces_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The traces can change the verdict: a learner must not see two.
+    gate, unread = threading.Event(), [True]
+
+    def slowly(self: ChapterRuns) -> None:
+        assert gate.wait(30)
+        unread.clear()
+
+    monkeypatch.setattr(ChapterRuns, "read_figures", slowly)
+    monkeypatch.setattr(ChapterRuns, "unread", property(lambda self: bool(unread)))
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=(80, 24)) as pilot:
+        try:
+            await pilot.pause()
+            assert chapter_of(app).sheet("#result").plain().strip() == effect.WAITS
+            assert chapter_of(app).now.headline() == ("", "")
+            assert chapter_of(app).query_one("#chart", ChartView).between is None
+        finally:
+            gate.set()
+        await settled(pilot)
+        assert effect.WAITS not in text_of(app)
+        assert chapter_of(app).sheet("#result").plain().strip()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

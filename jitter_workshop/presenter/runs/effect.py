@@ -76,6 +76,8 @@ _NOT_OF_THE_NOISE = "So the runs do not show what the hidden noise did"
 _AGAIN = ". Go back and measure again."
 _BY_TRANSIT = "Both runs are told by transit: one of them has no latency from when a message was due."
 _ONE_RUN = "Both runs are the same run, so nothing can differ."
+WAITS = "The verdict follows when the traces of both runs are read."
+"""The result of two runs whose traces are kept but not read yet. They can change the verdict."""
 _APART = 1.2
 """The least factor by which two runs must differ before their difference is explained. It holds for the number of
 stalls, their mean length and the tail."""

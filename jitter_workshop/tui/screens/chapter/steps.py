@@ -1371,6 +1371,8 @@ class Compare(Step):
         """The comparison of both runs; None if a run is missing, on a recording, and after a cure."""
         self._judgement: PairJudgement | None = None
         """The judgement of both runs, also on a recording; None if they cannot be compared."""
+        self._waits = False
+        """True until the traces of both runs are read: they can change the judgement."""
 
     def enter(self) -> None:
         self.resumed()
@@ -1397,6 +1399,7 @@ class Compare(Step):
         self._both = self.walk.runs.before_and_after()
         self._cured = cure.view(self.walk) if self.walk.hunts else None
         self._compared = None if rehearsed or self._cured is not None else compared.view()
+        self._waits = self._compared is not None and self.walk.runs.unread
         own = self._compared.judgement if self._compared is not None else None
         self._judgement = compared.of_recordings() if rehearsed else own
 
@@ -1604,7 +1607,7 @@ class Compare(Step):
     @property
     def _sure(self) -> bool:
         """Return True if the result calls the second run better or worse."""
-        return self._judgement is not None and self._judgement.sure
+        return self._judgement is not None and self._judgement.sure and not self._waits
 
     @property
     def _reason(self) -> KnownReason | None:
@@ -1657,6 +1660,8 @@ class Compare(Step):
             return Result(wrap(Text(self._compared.headline, "text"), width), uncut=1)
         if both is None or found is None:
             return Result([])
+        if self._waits:
+            return Result(wrap(effect.WAITS, width, style="text"), uncut=1)
         if self.walk.host.rehearsed:
             return effect.result_of_two_runs(found, both, width, short=self._short)
         key = "m" if self._made_anew is not None else ""
@@ -1708,7 +1713,7 @@ class Compare(Step):
         return f"{effect.PROOF_BY_KEY if self.offers_proof else effect.NOT_PROVEN}."
 
     def headline(self) -> tuple[str, str]:
-        if self._relation != "changed" or proof.leads(self.proof):
+        if self._relation != "changed" or self._waits or proof.leads(self.proof):
             return "", ""
         return large_figure.large_factor(self._judgement)
 
