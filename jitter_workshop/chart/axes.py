@@ -22,8 +22,8 @@ GUTTER = 7
 """The number of columns to the left of the plot, for the labels of y."""
 _FASTER = "faster"
 """The word before the percentiles: so many of all values are smaller than the curve there."""
-LABELS_BELOW_FROM = 8
-"""From this height on, the labels of x have a line of their own below the axis."""
+ROWS_BELOW = 2
+"""The rows below a plot: the axis, and the labels of x."""
 _MOST_STRETCH_ACROSS = 1.4
 """The largest factor by which the x axis is stretched so that each decade has the same whole number of columns."""
 _MOST_STRETCH_OF_WHOLE = 1.2
@@ -66,8 +66,11 @@ _ALIKE = 0.4
 """Two values that differ by less than this share of a row are to stand in the same row."""
 APART = math.log10(1.3)
 """From this difference on (log10), two values are to stand in different rows, and never have one sign."""
-_SHIFTS = (0.125, -0.125, 0.25, -0.25, 0.375, -0.375, 0.5, 0.625)
-"""The shares of a row by which the y axis may be moved for this, the preferred ones first."""
+_SHIFTS = (0.125, -0.125)
+"""The shares of a row by which the y axis may be moved for this, the preferred ones first. With more, a value would
+stand at the label of another one than the nearest."""
+_BESIDE_TICK = 0.26
+"""The largest distance of a tick from its value after such a move, as a share of a row."""
 
 Cell = tuple[str, Style]
 
@@ -139,7 +142,9 @@ def shifted(frame: PlotFrame, near: Sequence[tuple[float, float]], held: Sequenc
         moved = dataclasses.replace(frame, ranges=ranges)
         apart = _apart(moved, near)
         inside = all(-_WITHIN <= moved.down(y) <= frame.rows - 1 + _WITHIN for y in held)
-        if apart < least and inside and [(moved.row(t.position), t.label) for t in y_ticks(moved)] == ticks:
+        named = y_ticks(moved)
+        told = all(abs(moved.down(t.position) - moved.row(t.position)) <= _BESIDE_TICK for t in named)
+        if apart < least and inside and told and [(moved.row(t.position), t.label) for t in named] == ticks:
             best, least = moved, apart
     return best
 
@@ -416,11 +421,10 @@ def framed(
     labels: Sequence[scale.Tick],
     asked: Sequence[float],
     theme: Palette,
-    rows_below: int,
     head: int = 0,
 ) -> Text:
-    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows.
-    ``head``: the number of rows above the y axis, from the first one on."""
+    """Return the plot with its axes, in ROWS_BELOW rows more than the plot has. ``head``: the number of rows above the
+    y axis, from the first one on."""
     dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
     by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < GUTTER}
     text = Text(no_wrap=True, end="")
@@ -434,15 +438,10 @@ def framed(
     axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
     names = _x_labels(frame, ticks, asked)
     corner = f"{'└':>{GUTTER + 1}}"
-    if rows_below == 2:
-        text.append(corner + "─" + axis + "\n", line)
-        if frame.units[0] == "percentile":
-            names = f"{_FASTER:<{GUTTER}}{names[GUTTER:]}"
-        text.append(names.rstrip(), dim)
-    else:
-        base = corner + "─" * frame.columns
-        for a, b in zip(base, names, strict=True):
-            text.append(b if b != " " else a, dim if b != " " else line)
+    text.append(corner + "─" + axis + "\n", line)
+    if frame.units[0] == "percentile":
+        names = f"{_FASTER:<{GUTTER}}{names[GUTTER:]}"
+    text.append(names.rstrip(), dim)
     return text
 
 

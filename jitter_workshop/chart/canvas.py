@@ -24,8 +24,8 @@ from rich.text import Text
 
 from jitter_workshop.chart.axes import (
     GUTTER,
-    LABELS_BELOW_FROM,
     OUTER_DOTS,
+    ROWS_BELOW,
     Cell,
     PlotFrame,
     framed,
@@ -131,6 +131,7 @@ def draw_curves(
     - ``legend_width``: the columns of a line of the legend; None for ``width``.
     """
     palette, chosen = theme_named(theme), tuple(marks)
+    glyphs = [look.glyph for look in looks(curves, palette, highlight, crowd)]
     tinted = bool(palette.good) and theme != PLAIN
     looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
     draw = functools.partial(_render, tuple(curves), width, height, *looking)
@@ -145,11 +146,12 @@ def draw_curves(
     if legend is not None and signed > 0:
         _, shaded, combined, _ = draw(keyed=True, told=True)
         second = between[1] if between is not None else len(curves) - 1
-        glyph = spelled(Text(looks(curves, palette, highlight, crowd)[second].glyph), current()).plain
+        glyph = spelled(Text(glyphs[second]), current()).plain
         room = legend_width or width
         keys = [spelled(key, current()) for key in key_texts(shaded, palette, tinted)]
         keyed = bool(keys) and put_in_legend(legend, glyph, keys, room)
-        told = combined and put_in_legend(legend, glyph, [spelled(combined_text(signed, palette), current())], room)
+        key = combined_text(combined, glyphs, signed, palette)
+        told = bool(combined) and put_in_legend(legend, glyph, [spelled(key, current())], room)
     return draw(keyed=keyed, told=told)[0].copy()
 
 
@@ -172,17 +174,16 @@ def _render(
     headed: bool,
     keyed: bool,
     told: bool,
-) -> tuple[Text, frozenset[bool], bool, int | None]:
-    """Return the chart, the kinds of filling in it (True for the better one), whether it has a combined sign of
-    curves, and the rows between the distance ``gap`` and its words, None without words.
+) -> tuple[Text, frozenset[bool], frozenset[tuple[int, ...]], int | None]:
+    """Return the chart, the kinds of filling in it (True for the better one), the curves of each combined sign, and
+    the rows between the distance ``gap`` and its words, None without words.
 
     ``headed``: True if a row without a label of y is wanted above the curves. ``keyed``, ``told``: True if the chart
     has no key of the filled space, or of a combined sign.
     """
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
-        return Text("\n" * max(height - 1, 0), end=""), frozenset(), False, None
-    rows_below = 2 if height >= LABELS_BELOW_FROM else 1
-    columns, rows = width - GUTTER - 1, height - rows_below
+        return Text("\n" * max(height - 1, 0), end=""), frozenset(), frozenset(), None
+    columns, rows = width - GUTTER - 1, height - ROWS_BELOW
     view = percentiles(curves, marks) if view is None else view
     of_percentiles = view.x == "percentile"
     guesses = [scale.y_of_ns(value_ns) for _, value_ns in marks]
@@ -231,10 +232,12 @@ def _render(
         shaded = {better for better in shaded if FILLS[better] in drawn_signs}
     if not keyed:
         put_key(frame, cells, shaded, theme, tinted, ticked)
-    if signs.shared and not told:
-        put_combined(frame, cells, len(curves) - crowd, theme, ticked)
-    text = spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below, head), kind)
-    return text, frozenset(shaded), bool(signs.shared), away
+    combined = frozenset(map(tuple, signs.shared.values()))
+    if combined and not told:
+        glyphs = [spelled(Text(look.glyph), kind).plain for look in every]
+        put_combined(frame, cells, combined_text(combined, glyphs, len(curves) - crowd, theme), ticked)
+    text = spelled(framed(frame, cells, labels, [*first, asked], theme, head), kind)
+    return text, frozenset(shaded), combined, away
 
 
 def _frame(

@@ -12,7 +12,7 @@ import functools
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid_cells, snapped, y_ticks
+from jitter_workshop.chart.axes import GUTTER, ROWS_BELOW, Cell, PlotFrame, framed, grid_cells, snapped, y_ticks
 from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, escaped, output
 from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
@@ -40,8 +40,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
     if width < LEAST_WIDTH or height < LEAST_HEIGHT + 2:
         return Text("\n" * max(height - 1, 0), end="")
     tinted = coloured and bool(theme.cool) and kind != "ascii"
-    below = 2 if height - 2 >= LABELS_BELOW_FROM else 1
-    columns, rows = width - GUTTER - 1, height - 2 - below
+    columns, rows = width - GUTTER - 1, height - 2 - ROWS_BELOW
     ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
     frame = PlotFrame(columns, rows, ranges, ("elapsed", "time"))
     labels = y_ticks(frame)
@@ -57,7 +56,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool,
             shades = [shade_of_count(counts[column][row * halves + half], limits) for half in range(halves)]
             if any(shades):
                 cells[row][column] = _cell(shades, theme) if tinted else (SHADES[shades[0] - 1], Style.null())
-    text = framed(frame, cells, labels, (), theme, below)
+    text = framed(frame, cells, labels, (), theme)
     for line in _meaning(heat, limits, width, theme, tinted, bridged):
         text.append("\n")
         text.append_text(line)

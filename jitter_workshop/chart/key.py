@@ -22,6 +22,7 @@ _FAINT = " ┈┊┼·"
 _ROOM = re.compile(" {2,}")
 """Blanks in a line of a legend. One blank is inside of a name or a figure."""
 _BOTH = 2
+_NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 _FORMS = ((2, False), (1, False), (2, True), (1, True))
 """The forms of the key, the preferred one first: the cells of a sample, and True for one word instead of words."""
 _APART, _CLEAR = 2, 3
@@ -41,10 +42,27 @@ def key_texts(shaded: Collection[bool], theme: Palette, tinted: bool) -> list[Te
     return found
 
 
-def combined_text(curves: int, theme: Palette) -> Text:
-    """Return the key of a combined sign as text. ``curves``: how many curves of the chart have signs."""
+def combined_text(combined: Collection[Sequence[int]], glyphs: Sequence[str], curves: int, theme: Palette) -> Text:
+    """Return the key of combined signs as text: the curves for which all of them stand, or the numbers of curves.
+
+    ``combined``: the indices of each combined sign's curves. ``glyphs``: the sign of each curve. ``curves``: how many
+    curves of the chart have signs.
+    """
+    groups = sorted(set(map(tuple, combined)))
+    numbers = sorted({len(group) for group in groups})
+    if len(groups) == 1 and numbers[0] < curves:
+        one = [glyphs[at] for at in groups[0]]
+        said = f"{' '.join(one[:-1])} and {one[-1]}"
+    elif numbers in ([], [curves]):
+        said = "both curves" if curves == _BOTH else f"all {nice_count(curves)} curves"
+    else:
+        said = f"{' or '.join(map(nice_count, numbers))} curves"
     text = Text(no_wrap=True, end="").append(f"{COMBINED} ", plain_style(theme.text, bold=True))
-    return text.append("both curves" if curves == _BOTH else "several curves", plain_style(theme.dim, dim=True))
+    return text.append(said, plain_style(theme.dim, dim=True))
+
+
+def nice_count(number: int) -> str:
+    return _NUMBERS.get(number, str(number))
 
 
 def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
@@ -106,14 +124,13 @@ def put_key(
     return any(_put_cells(frame, cells, key, ticked) for key in forms)
 
 
-def put_combined(
-    frame: PlotFrame, cells: list[list[Cell]], curves: int, theme: Palette, ticked: Collection[int] = ()
-) -> bool:
-    """Write the key of a combined sign into ``cells``, at a place as of :func:`put_key`. ``curves``: as in
-    :func:`combined_text`."""
-    words = combined_text(curves, theme)
-    strong, faint = plain_style(theme.text, bold=True), plain_style(theme.dim, dim=True)
-    key = [(letter, faint if at else strong) for at, letter in enumerate(words.plain)]
+def put_combined(frame: PlotFrame, cells: list[list[Cell]], words: Text, ticked: Collection[int] = ()) -> bool:
+    """Write the key of a combined sign, ``words``, into ``cells``, at a place as of :func:`put_key`."""
+    styles = [
+        next(iter(span.style for span in words.spans if span.start <= at < span.end), Style.null())
+        for at in range(len(words.plain))
+    ]
+    key = [(letter, style) for letter, style in zip(words.plain, styles, strict=True) if isinstance(style, Style)]
     return _put_cells(frame, cells, key, ticked)
 
 

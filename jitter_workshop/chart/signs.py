@@ -19,7 +19,7 @@ Place = tuple[int, int]
 _BESIDE = (0, 1, -1)
 """The columns, counted from that of their percentile, in which signs of one row stand side by side."""
 _ROUNDED = 1e-9
-_NEAR_EDGE = 0.25
+_NEAR_EDGE = 0.375
 """The share of a row from its centre from which rounding may put a value's dot into the next row."""
 
 

@@ -46,6 +46,8 @@ _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
+_LEAST_NAME = 10
+"""The least number of columns for a name that stands on one line with figures."""
 _OF_CHAPTER = " · "
 """The sign between the name of a run and the title of its chapter in a label."""
 _VALUE = 7
@@ -152,6 +154,10 @@ def legend_lines(
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width, figures[number]) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight, figures[number])
+    long = any(len(c.label) > _room(width, f) for c, f in zip(curves, figures, strict=True))
+    full = most is not None and len(lines) + len(marks) > most >= len(curves) + len(marks)
+    if full or (most is not None and wide and long):
+        lines = _one_line_each(curves, every, style, width, highlight, figures) or lines
     if most is not None and len(lines) + len(marks) > most:
         each = -(-len(curves) // max(most - len(marks), 1)) or 1
         room = max((width + _GAP) // each - _GAP, 1)
@@ -170,6 +176,27 @@ def legend_lines(
     for line in lines:
         line.truncate(max(width, 1), overflow="ellipsis")
         spelled(line, current())
+    return lines
+
+
+def _one_line_each(
+    curves: Sequence[PercentileCurve],
+    every: Sequence[CurveLook],
+    theme: Palette,
+    width: int,
+    highlight: int | None,
+    figures: Sequence[Sequence[LegendFigure]],
+) -> list[Text]:
+    """Return a line for each curve. If a name does not fit, all lines leave out the maximum; if it still does not fit,
+    it is cut. Return [] if a name would get fewer than _LEAST_NAME columns."""
+    shorter = [one[:-1] for one in figures]
+    longest = max((len(one.label) + (len(one.origin) + 2 if one.origin else 0) for one in curves), default=0)
+    shown = figures if all(longest <= _room(width, one) for one in figures) else shorter
+    if any(width - _GAP - _all_columns(one) < _LEAST_NAME for one in shown):
+        return []
+    lines = []
+    for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
+        lines += _wide_line(curve, look, theme, width, number == highlight, shown[number])
     return lines
 
 

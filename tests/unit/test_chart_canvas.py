@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart import axes, canvas
+from jitter_workshop.chart import axes, canvas, signs
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.chart.gap import Gap
-from jitter_workshop.chart.key import put_key
+from jitter_workshop.chart.key import combined_text, put_key
 from jitter_workshop.chart.style import looks
 from jitter_workshop.model.curve import CurvePoint, CurveRole, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
@@ -473,7 +473,7 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
 
 def frame_of(curves: list[PercentileCurve], marks: list[tuple[float, int]], height: int, named: bool) -> axes.PlotFrame:
     shown = view.percentiles(curves, marks)
-    rows = height - (2 if height >= axes.LABELS_BELOW_FROM else 1)
+    rows = height - axes.ROWS_BELOW
     values, guessed = canvas._valued(curves, shown.paths, marks, 99.9)
     return canvas._frame(curves, marks, shown, 72, rows, False, named, list(values.values()), guessed)
 
@@ -661,11 +661,12 @@ def test_seven_decades_in_six_rows_have_a_label_at_every_third_one_in_every_seco
     assert [line[:8].strip() for line in lines[:5]] == ["10 ms ┤", "│", "10 µs ┤", "│", "10 ns ┤"]
 
 
-def test_two_medians_that_differ_by_two_stand_in_two_rows_of_a_low_chart() -> None:
+def test_two_medians_that_differ_by_two_have_two_signs_that_touch_where_they_share_a_row() -> None:
     gap = Gap(99.9, 0, 1, "p99.9: 1.2×")
     lines = canvas.draw_curves([SLOW, AGAIN], 78, 11, "mono", gap=gap).plain.split("\n")
     first, second = (next(n for n, line in enumerate(lines) if sign in line) for sign in "●■")
-    assert second == first + 1
+    assert second == first
+    assert "●■" in lines[first]
     assert [n for n, line in enumerate(lines) if gap.label in line] == [1]
 
 
@@ -716,12 +717,12 @@ def test_signs_in_one_cell_are_one_combined_sign_that_the_chart_explains() -> No
     for highlight in (None, 0, 3):
         lines = canvas.draw_curves(curves, 80, 12, "mono", highlight).plain.split("\n")
         assert not set("●■◆▲") & set("".join(lines))
-        key = next(line for line in lines if "◉ several curves" in line)
-        signs = [line.replace("◉ several curves", "") for line in lines if "◉" in line.replace("◉ several curves", "")]
+        key = next(line for line in lines if "◉ all four curves" in line)
+        with_sign = [line for line in lines if "◉" in line and line != key]
         assert key
-        assert len(signs) == 3
+        assert len(with_sign) == 3
         # The sign stands at the percentile.
-        assert lines[-1].index("99.9%") + 2 in [line.index("◉") for line in signs]
+        assert lines[-1].index("99.9%") + 2 in [line.index("◉") for line in with_sign]
     guess = canvas.draw_curves(curves[:1], 80, 12, "mono", None, [(99.9, 2_000)]).plain
     assert "⊗" not in guess
     met = canvas.draw_curves(curves[:1], 80, 12, "mono", None, [(99.9, 20_000)]).plain
@@ -774,6 +775,79 @@ def test_a_legend_with_few_lines_still_names_each_curve_and_cuts_a_name_at_its_e
     names = [line.plain for line in canvas.legend_lines(many, width=36, most=7)]
     assert names[5] == "★ run 5: pinned, and beside spinners"
     assert [line.plain for line in canvas.legend_lines(many, width=30, most=7)][5] == "★ run 5: pinned, and beside s…"
+
+
+def test_three_curves_in_a_low_place_have_a_line_each_with_their_figures() -> None:
+    three = [curve(name, [100, 200]) for name in ("far, without neighbour", "far memory", "near memory")]
+    for most in (3, 4, 5):
+        lines = [line.plain for line in canvas.legend_lines(three, width=78, most=most)]
+        assert [line[0] for line in lines] == ["●", "■", "◆"]
+        assert all("p50 " in line and "p99.9 " in line and "max " in line for line in lines)
+    longer = [dataclasses.replace(one, label=f"{one.label}, measured once more") for one in three]
+    lines = [line.plain for line in canvas.legend_lines(longer, width=78, most=3)]
+    assert all("p50 " in line and "p99.9 " in line and "max" not in line for line in lines), "max goes first"
+    assert [line[2 : 2 + len(one.label)] for line, one in zip(lines, longer, strict=True)] == [c.label for c in longer]
+    narrow = [line.plain for line in canvas.legend_lines(longer, width=62, most=3)]
+    assert all("p99.9 " in line for line in narrow)
+    assert any("…" in line for line in narrow)
+    few = [line.plain for line in canvas.legend_lines(three, width=78, most=2)]
+    assert len(few) == 2
+    assert "p50" not in "".join(few)
+
+
+def test_the_key_of_combined_signs_says_for_which_curves_they_stand() -> None:
+    def said(*groups: tuple[int, ...], curves: int = 3) -> str:
+        return combined_text(groups, "●■◆▲", curves, PALETTES["dark"]).plain
+
+    assert said((0, 1), curves=2) == "◉ both curves"
+    assert said((0, 1, 2)) == "◉ all three curves"
+    assert said((0, 2)) == "◉ ● and ◆"
+    assert said((0, 1, 3), curves=4) == "◉ ● ■ and ▲"
+    assert said((0, 2), (0, 1, 2)) == "◉ two or three curves"
+    assert said((0, 2), (0, 1)) == "◉ two curves"
+
+
+@pytest.mark.parametrize("height", range(4, 12))
+def test_the_percentiles_stand_below_the_axis_in_every_height(height: int) -> None:
+    *_, axis, names = canvas.draw_curves([SLOW], 78, height, "mono").plain.split("\n")
+    assert axis.strip().startswith("└──")
+    assert "┬" in axis
+    assert names.startswith("faster 0%")
+    assert "─" not in names
+
+
+@pytest.mark.parametrize("height", range(6, 40))
+def test_a_sign_is_less_than_a_row_from_the_height_of_its_value_as_the_labels_give_it(height: int) -> None:
+    isolated = made_curve("isolated", 8, 10, 10, 10, 11, 30, 5e3, 7.9e4, 2.14e7)
+    worst = scale.y_of_ns(2.14e7)
+    for curves in ([isolated], [isolated, SLOW], [QUIET, isolated, SLOW, AGAIN]):
+        at = curves.index(isolated)
+        frame = frame_of(curves, [], height, named=False)
+        shown = view.percentiles(curves, [])
+        values, _ = canvas._valued(curves, shown.paths, [], 99.9)
+        drawn = {n: canvas._dots(frame, shown.solid[n], shown.paths[n]) for n in range(len(curves))}
+        found = signs.placed(frame, values, [], drawn)
+        every = [(cell, n) for cell, n in found.curves.items()]
+        every += [(cell, n) for cell, group in found.shared.items() for n in group]
+        # Each sign, against the nearest value of its curve.
+        for (_, row), n in every:
+            assert min(abs(frame.down(y) - row) for _, y in values[n]) <= 0.5 + 0.13
+        # The labels are at their values, too, so a sign is read by the nearest one.
+        assert all(abs(frame.down(t.position) - frame.row(t.position)) <= 0.26 for t in axes.y_ticks(frame))
+        rows = [row for (_, row), n in every if n == at]
+        assert round(frame.down(worst)) in rows or abs(frame.down(worst) % 1 - 0.5) < 0.13
+
+
+@pytest.mark.parametrize("height", range(8, 14))
+def test_21_ms_stand_at_10_ms_and_not_at_100_ms_where_a_row_is_a_decade(height: int) -> None:
+    """In a chart of several curves they once stood at 100 ms, and in that of the chapter at 10 ms."""
+    isolated = made_curve("isolated", 8, 10, 10, 10, 11, 30, 5e3, 7.9e4, 2.14e7)
+    before = made_curve("before", 8, 10, 10, 10, 11, 40, 7e3, 7.3e4, 4.73e6)
+    long = made_curve("long", 100, 100, 120, 130, 200, 1e3, 1e5, 8e6, 4.69e8)
+    for curves in ([isolated], [before, isolated], [before, long, isolated]):
+        frame = frame_of(curves, [], height, named=False)
+        if 1 - 1e-9 <= frame.decade <= 1 + 1e-9:
+            assert frame.row(scale.y_of_ns(2.14e7)) == frame.row(scale.y_of_ns(1e7))
 
 
 def test_hostile_labels_stay_text() -> None:

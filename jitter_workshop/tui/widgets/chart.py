@@ -25,9 +25,9 @@ _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
 _LEAST_BELOW_TITLE = 10
 """The least rows of a chart and its legend below a title."""
-_WANTED_ROWS, _LEAST_ROWS, _LEAST_LEGEND = 10, 6, 2
-"""The rows of a chart with its axis from which a legend gets more than _LEAST_LEGEND lines, and the rows that even
-these lines leave to the chart."""
+_WANTED_ROWS, _LEAST_ROWS, _LEAST_LEGEND = 10, 6, 4
+"""The rows of a chart with its axis from which a legend gets more than a line for each curve, and more than
+_LEAST_LEGEND lines; and the rows that even these lines leave to the chart."""
 
 
 class ChartView(Widget):
@@ -139,7 +139,8 @@ class ChartView(Widget):
         told = partial(
             canvas.legend_lines, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked, doubts=doubts
         )
-        room = max(height - _WANTED_ROWS, min(_LEAST_LEGEND, height - _LEAST_ROWS))
+        entries = max(len(named) + len(marks), 2)
+        room = max(height - _WANTED_ROWS, min(entries, _LEAST_LEGEND, height - _LEAST_ROWS))
         most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), room)
         if most <= 0:
             return render(width, height)

@@ -47,7 +47,7 @@ from jitter_workshop.tui.screens.chapter.page import ApplyOutcome, ChapterPage
 from jitter_workshop.tui.screens.chapter.program import PROGRAM_STEPS, ChapterObserver, CommandPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
-from jitter_workshop.tui.screens.chapter.steps import NEWEST, Step, Work, screen_steps
+from jitter_workshop.tui.screens.chapter.steps import Step, Work, screen_steps
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -83,6 +83,8 @@ lines."""
 _LEAST_BELOW_CHART = 3
 """The number of lines above the keys that a small screen shows below a chart, even if the chart then has fewer rows
 than it should have. The table shows all lines."""
+_BELOW_RESULT = 1
+"""This number at the step compare, whose result stands above the chart, if no newer message is to be told."""
 _LEAST_TOLD = 2
 """The least number of lines of a step's result that are shown in addition to its caveats."""
 _LEAST_UNDER = 13
@@ -333,11 +335,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         step = self.now
         if step.layout.chart:
             drawing = step.drawing()
-            chosen = self._page.highlight
-            highlight = chosen if chosen is not None else drawing.bright
             self.query_one("#chart", ChartView).show_curves(
                 step.curves(),
-                highlight=highlight,
+                # A curve has its colour in each step, so only the learner makes others quieter.
+                highlight=self._page.highlight,
                 marks=drawing.marks,
                 between=drawing.between,
                 gap=drawing.gap,
@@ -373,7 +374,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if curves:
             run = curves[-1].run
             asked = float(tail_of(run.workload)) if title and run is not None else self._page.told_at
-            self.query_one(f"#{place}", ChartView).show_curves(curves, highlight=NEWEST, asked=asked, title=title)
+            self.query_one(f"#{place}", ChartView).show_curves(curves, asked=asked, title=title)
 
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:
@@ -435,7 +436,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _room_above_chart(self) -> int:
         """Return how many lines of the step's result this small screen has room for above the chart."""
         width = self.size.width - 2
-        room = self._room_beside_chart(width) - len(self.sheet("#say").lines(width))
+        # Rows that compare leaves out below its chart are the chart's.
+        said = max(len(self.sheet("#say").lines(width)), min(len(self._all_said(width)), _LEAST_BELOW_CHART))
+        room = self._room_beside_chart(width) - said
         return min(max(room, _LEAST_ABOVE_CHART), _MOST_ABOVE_CHART)
 
     def _leaves_figures(self) -> bool:
@@ -512,8 +515,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         # The lesson's page, which a narrow screen shows in the chart's place, scrolls: it leaves the sentences room.
         if not self._may_cut or (self._page.view == "lesson" and not self.wide):
             return self.in_sight(lines, width)
-        room = self._room_beside_chart(width) - self._count_of_result(width)
-        return _cut(lines, max(room, _LEAST_BELOW_CHART), width)
+        count = self._count_of_result(width)
+        if self.step == "compare" and count and not (self.said or self.walk.host.rehearsed):
+            spare = self._room_beside_chart(width) - max(count, _MOST_ABOVE_CHART)
+            return _cut(lines, max(spare, _BELOW_RESULT), width)
+        return _cut(lines, max(self._room_beside_chart(width) - count, _LEAST_BELOW_CHART), width)
 
     def _all_said(self, width: int) -> Lines:
         """Return all lines with sentences above the keys, for which a small screen may have no room."""

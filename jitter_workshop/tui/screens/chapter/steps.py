@@ -17,7 +17,6 @@ from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.kept_settings import KeptSettings, hinders_lesson, kept_settings
-from jitter_workshop.flow.measuring.curves import ROLES_OF_SLOTS
 from jitter_workshop.flow.measuring.placement_plan import placed_threads, same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
@@ -196,21 +195,15 @@ class StepKeys:
     before_enter: Sequence[Shown] = ()
 
 
-NEWEST = -1
-"""The index of the newest curve of a chart."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Drawing:
     """Hold what the chart shows beside the curves. ``marks``: the guess, if it is a mark. ``between``: the indices of
     the curves before and after the change, if the space between them is shaded. ``gap``: the distance of two curves at
-    the percentile of the guess. ``bright``: the index of the curve that is highlighted, if the learner has chosen none;
-    None to show all curves alike."""
+    the percentile of the guess."""
 
     marks: Sequence[ChartPoint] = ()
     between: tuple[int, int] | None = None
     gap: Gap | None = None
-    bright: int | None = NEWEST
 
 
 class Step:
@@ -952,14 +945,6 @@ class Measure(Step):
         told = one_run.result_of_one_run(seen, width, shows, self.page.asked, key, asks_causes=asks)
         return Result(told or wrap(self.walk.runs.unshown, width))
 
-    def drawing(self) -> Drawing:
-        if not self.walk.runs.by_several_clocks:
-            return super().drawing()
-        # The newest curve is the corrected one of the first run, by which no run is judged.
-        own = {ROLES_OF_SLOTS.get(self.name), *([] if self.after_change else ["due"])}
-        found = [at for at, shown in enumerate(self.curves()) if shown.curve.role in own]
-        return Drawing(self._kept_mark, bright=found[-1] if found else NEWEST)
-
     def headline(self) -> tuple[str, str]:
         running, due = self.page.run, self.walk.runs.from_due_time
         if running is None:
@@ -1470,7 +1455,7 @@ class Compare(Step):
         # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
         shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.curves())}
         if both is None or not all(seen.run.id in shown for seen in both):
-            return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
+            return Drawing(marks)
         before, after = (0, 1) if recorded else (shown[seen.run.id] for seen in both)
         judge = judge_of(self.page.asked, *both)
         level_ns = least_length_ns(judge)
@@ -1478,7 +1463,7 @@ class Compare(Step):
         # A factor in the chart would compare what the result does not.
         unlike_runs = relation == "unsteady" or self._reason is not None
         if found is None or unlike_runs or readings_apart(*both):
-            return Drawing(marks, bright=None if recorded or self.walk.runs.from_due_time else NEWEST)
+            return Drawing(marks)
         changed = relation == "changed" and self._cured is None
         told = effect_words.beside_its_line((effect_words.describe_effect if changed else effect_words.apart)(found))
         # The space between two curves is shaded as better or worse only where the result says so. After a proof its
@@ -1489,10 +1474,10 @@ class Compare(Step):
         # Of few stalls, or beside a result that calls no run better or worse, a factor would be a second verdict.
         few = level_ns is not None and found.doubtful
         if few or (changed and not judged and not by_plan):
-            return Drawing(marks, between, bright=None)
+            return Drawing(marks, between)
         loud = found.factor >= MOVED and not found.doubtful
         gap = Gap(None if level_ns is not None else float(judge), before, after, told, loud=loud, level_ns=level_ns)
-        return Drawing(marks, between, gap, bright=None)
+        return Drawing(marks, between, gap)
 
     @property
     def _pair(self) -> tuple[KnownRun, KnownRun] | None:
