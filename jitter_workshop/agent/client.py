@@ -113,7 +113,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self.pid: int | None = None
         self._purpose = purpose
         self._names: list[str] = []
-        self._beating = threading.Event()
+        self._needed, self._ended = threading.Event(), threading.Event()
         self._heart: threading.Thread | None = None
         self._holds = False
         """True if the agent restores something when this connection ends."""
@@ -131,6 +131,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
                 )
             self.notice = clean(hello.get("notice", ""), PARAGRAPH)
             self.pid = hello["pid"] if isinstance(hello.get("pid"), int) else None
+            self._start_heart()
         except BaseException:
             self.close()
             raise
@@ -145,12 +146,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
         """Return the agent's plan for the tunables ``wanted``. The agent runs as root, so it can read more than this
-        process.
-
-        The heartbeat's thread begins before the plan. A plan that moves all tasks off a CPU has it in its list. A
-        thread that began later would stay, because only what was shown is written.
-        """
-        self._start_heart()
+        process."""
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
     def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:
@@ -338,7 +334,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
     def close(self) -> None:
         """End the connection without a request. The agent notices the end, and restores the changes of a lease."""
-        self._beating.set()
+        self._ended.set()
+        self._needed.set()
         # An agent that restores a lease may take long; it goes on without us.
         self._link.close(STEP_LIMIT_S if self._holds else 5.0)
 
@@ -351,14 +348,25 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
     def _hold(self) -> None:
         """Note that the agent restores something when this connection ends, and send heartbeats until then."""
         self._holds = True
-        self._start_heart()
+        self._needed.set()
 
     def _start_heart(self) -> None:
-        if self._heart is None:
-            # The thread must not keep a client open to which nothing else refers.
-            beat = partial(_beat, weakref.ref(self), self._beating)
-            self._heart = threading.Thread(target=beat, name="jw-heartbeat", daemon=True)
-            self._heart.start()
+        """Start the heartbeat's thread, which sleeps until something is held.
+
+        The thread begins with the connection, and so before any plan that this agent's user is shown. A plan that moves
+        all tasks off a CPU then has it in its list. A thread that began later would stay on this CPU, because only what
+        was shown is written.
+        """
+        needed, ended = self._needed, self._ended
+
+        def end(_: object) -> None:
+            ended.set()
+            needed.set()
+
+        # The thread must not keep a client open to which nothing else refers.
+        beat = partial(_beat, weakref.ref(self, end), needed, ended)
+        self._heart = threading.Thread(target=beat, name="jw-heartbeat", daemon=True)
+        self._heart.start()
 
     def beat(self) -> bool:
         """Send one heartbeat. Return False if the agent has ended."""
@@ -381,8 +389,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return HostError(f"the agent {how}{f' ({said})' if said else ''}", _RESTORE)
 
 
-def _beat(client: weakref.ref[AgentClient], ended: threading.Event) -> None:
-    """Send heartbeats until ``ended`` is set, the agent ends, or nothing refers to the client any more."""
+def _beat(client: weakref.ref[AgentClient], needed: threading.Event, ended: threading.Event) -> None:
+    """Send heartbeats from when ``needed`` is set, until ``ended`` is set, the agent ends, or nothing refers to the
+    client any more."""
+    needed.wait()
     while not ended.wait(LEASE_S / 5):
         alive = client()
         if alive is None or not alive.beat():

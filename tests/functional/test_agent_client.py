@@ -77,8 +77,9 @@ def test_an_agent_that_was_killed_in_a_lease_is_no_lease_that_ended(tree: Path) 
 
 def test_a_lease_has_no_thread_that_its_plan_could_not_list(tree: Path) -> None:
     with AgentClient(command(tree)) as agent:
-        plan = agent.plan(WORDS, "2-3")
+        # The workshop draws its plan by itself, when the agent has traced a run.
         listed = set(Path("/proc/self/task").iterdir())
+        plan = agent.plan(WORDS, "2-3")
         agent.apply(WORDS, "2-3", [digest(change) for change in plan.changes], lease=True)
         assert agent._heart is not None
         assert set(Path("/proc/self/task").iterdir()) <= listed
@@ -229,10 +230,8 @@ def test_by_which_way_rights_would_be_had_is_known_without_trying(
     assert client.rights(str(status)) == "none"
 
 
-def test_the_heartbeat_keeps_no_client_open_that_nothing_refers_to(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LEASE_S", 0.5)
+def test_the_heartbeat_keeps_no_client_open_that_nothing_refers_to(tree: Path) -> None:
     agent = AgentClient(command(tree))
-    agent.plan(WORDS, "2-3")
     heart, left = agent._heart, weakref.ref(agent)
     assert heart is not None
     del agent
