@@ -18,10 +18,19 @@ OWN_SIGN = "*"
 ACTS_SIGN = "↓"
 """The sign beside a cause on which the chapter's change acts."""
 NO_EVENT = (
-    "No event of this kernel: the hypervisor, the firmware or the memory hardware may be the reason; the trace cannot "
-    "tell which."
+    "Time without an event is not in the list: the hypervisor, the firmware or the memory took it, and the trace "
+    "cannot tell which."
 )
-"""The one wording for time without an event. The absence of an event is no cause."""
+"""The one wording for time without an event. The absence of an event is no cause, so no chapter asks for it."""
+WITHOUT_EVENT = "with no event: hypervisor, firmware or memory"
+LACKS_EVENT = "not known: the trace lacks an event"
+OF_THEMSELVES = "of the threads themselves: asleep, or catching up"
+"""The words for the stalled times that have no row, one for each reason:
+
+- WITHOUT_EVENT: the trace is complete, and nothing of this kernel ran.
+- LACKS_EVENT: the trace has a gap, so a cause of this kernel is possible.
+- OF_THEMSELVES: nothing kept the threads from running.
+"""
 UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neither right nor wrong."
 
 IN_A_GUEST = "On a guest, each interrupt's time contains the hypervisor's part."
@@ -107,12 +116,37 @@ def took_most(
 
 
 def longest_come_from(number: int, cause: str, took_ns: int, total_ns: int) -> str:
-    """Return a sentence on the longest stalls, if another cause than the largest made them. ``number``: how many stalls
-    these are. ``cause``: the cause that took most of their time. ``took_ns``: the time that it took in them.
-    ``total_ns``: the time of these stalls."""
-    which = f"The {number} longest stalls" if number > 1 else "The longest stall"
+    """Return a sentence on the longest stalls, if another cause than the largest took most of their time.
+
+    ``number``: how many stalls these are. ``cause``: the cause that took most of their time. ``took_ns``: the time that
+    it took in them. ``total_ns``: the time of these stalls.
+    """
     verb = "make the tail, have" if number > 1 else "makes the tail, has"
-    return f"{which}, which {verb} another largest cause: {cause}, {nice_ns(took_ns)} of {nice_ns(total_ns)}."
+    return f"The {_longest(number)}, which {verb} another largest cause: {cause}, {_of(took_ns, total_ns)}."
+
+
+def longest_have_no_event(number: int, took_ns: int, total_ns: int) -> str:
+    """Return a sentence on the longest stalls, if time without an event is their largest part. The parameters are those
+    of :func:`longest_come_from`."""
+    return f"In the {_longest(number)}, {_tail(number)}, the largest part has no event: {_of(took_ns, total_ns)}."
+
+
+def longest_come_from_it(number: int, took_ns: int, total_ns: int) -> str:
+    """Return a sentence on the longest stalls, if the largest cause of all stalls is the largest in them, too. The
+    parameters are those of :func:`longest_come_from`."""
+    return f"It is also the largest cause in the {_longest(number)}, {_tail(number)}: {_of(took_ns, total_ns)}."
+
+
+def _longest(number: int) -> str:
+    return f"{number} longest stalls" if number > 1 else "longest stall"
+
+
+def _tail(number: int) -> str:
+    return "which make the tail" if number > 1 else "which makes the tail"
+
+
+def _of(took_ns: int, total_ns: int) -> str:
+    return f"{nice_ns(took_ns)} of {nice_ns(total_ns)}"
 
 
 def same_event(most_ns: int, other_ns: int | None) -> bool:

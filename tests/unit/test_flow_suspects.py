@@ -470,7 +470,7 @@ def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(s
         ("reschedule", "keep the woken task off this CPU"),
         ("call_function", "often to wake a task on this CPU"),
         ("flush_tlb_func", "changed memory mappings"),
-        ("irq_work", "No chapter of this course has a setting against this cause."),
+        ("irq_work", "No chapter of this course has a setting against the kernel's own interrupt (irq_work)."),
     ],
 )
 def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name: str, says: str) -> None:

@@ -19,10 +19,17 @@ from jitter_workshop.presenter.course.diagnosis import (
     one_stall,
     rows_of_answer,
     suspect_lines,
-    unnamed,
 )
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.diagnosis_words import IN_A_GUEST, NO_EVENT, acts_on, longest_come_from
+from jitter_workshop.report.diagnosis_words import (
+    IN_A_GUEST,
+    LACKS_EVENT,
+    NO_EVENT,
+    OF_THEMSELVES,
+    WITHOUT_EVENT,
+    acts_on,
+    longest_come_from,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,13 +72,23 @@ def test_causes_without_a_row_are_added_up_after_the_answer() -> None:
     assert "and 46 smaller causes, together 420 µs" in written(suspect_lines(seen, -1, answered, 80))
 
 
-@pytest.mark.parametrize(("stalled_ns", "told"), [(1_400_000, True), (1_325_000, False), (1_320_000, False)])
-def test_the_rows_and_the_time_without_a_row_add_up_to_all_stalled_time(stalled_ns: int, told: bool) -> None:
+def test_the_rows_and_the_times_without_a_row_add_up_and_each_has_its_reason() -> None:
     causes = (suspect("task", "bash", 9, 900_000),)
-    seen = SeenCauses("r", "trace", causes, 9, stalled_ns, 0, others=46, others_ns=420_000)
-    assert "does not show" not in written(suspect_lines(seen, -1, None, 80))
-    after = written(suspect_lines(seen, -1, judge_diagnosis(seen, causes[0].id), 80))
-    assert ("and 80 µs whose cause the trace does not show" in after) is told
+    listed = SeenCauses("r", "trace", causes, 9, 1_320_000, 0, others=46, others_ns=420_000)
+    seen = dataclasses.replace(listed, stalled_ns=1_820_000, unnamed_ns=300_000, unknown_ns=120_000)
+
+    def after(of: SeenCauses) -> str:
+        return written(suspect_lines(of, -1, judge_diagnosis(of, causes[0].id), 80))
+
+    rows = after(seen)
+    assert "and 300 µs with no event: hypervisor, firmware or memory" in rows
+    assert "and 120 µs not known: the trace lacks an event" in rows
+    assert "and 80 µs of the threads themselves: asleep, or catching up" in rows
+    assert "300 µs" not in written(suspect_lines(seen, -1, None, 80))
+    # Less than a hundredth of all.
+    small = after(dataclasses.replace(listed, stalled_ns=1_325_000))
+    for reason in (WITHOUT_EVENT, LACKS_EVENT, OF_THEMSELVES):
+        assert reason not in small
 
 
 COURSE = load_course(builtin_course())
@@ -120,7 +137,7 @@ def test_a_list_whose_largest_is_asked_for_marks_the_causes_that_the_change_ends
 
 
 def test_after_the_answer_the_signs_are_told_and_the_question_is_not() -> None:
-    seen = of_workqueues(unnamed_ns=9_000_000)
+    seen = of_workqueues(unnamed_ns=9_000_000, stalled_ns=252_000_000)
     seen = dataclasses.replace(seen, suspects=(dataclasses.replace(seen.suspects[0], own_load=True), seen.suspects[1]))
     before = " ".join(written(diagnosis_page(seen, -1, None, 78)).split())
     assert "Which of them can this chapter's change end?" in before
@@ -130,58 +147,68 @@ def test_after_the_answer_the_signs_are_told_and_the_question_is_not() -> None:
         "WHAT CAN THE CHANGE END?",
         "* the chapter's noise · ↓ the change acts on it",
         "a stall with two causes counts in both rows",
-        "This change can end 10.8 ms of the 48.6 ms of stalls a second.",
+        "This change can end 10.8 ms of the 50.4 ms of stalls a second.",
     ]
     assert "Which of them" not in " ".join(after)
     # The time that the list leaves out stands below it.
     rows = rows_of_answer(after)
     assert rows is not None
     assert [after[at].split()[0] for at in rows] == ["✗", "✓"]
-    assert next(n for n, line in enumerate(after) if "No event" in line) > rows[1]
+    assert next(n for n, line in enumerate(after) if WITHOUT_EVENT in line) > rows[1]
+    assert NO_EVENT in before
+    assert NO_EVENT not in " ".join(" ".join(after).split())
 
 
 def of_chapter_1(*causes: Suspect, **changed: object) -> SeenCauses:
-    return dataclasses.replace(SeenCauses("r", "trace", causes, 9, 9_000, 0), **changed)  # type: ignore[arg-type]
+    return dataclasses.replace(SeenCauses("r", "trace", causes, 99, 9_000, 0), **changed)  # type: ignore[arg-type]
 
 
-NOTHING, BASH = suspect("no_event", "", 5_842, 5_000), suspect("task", "bash", 20, 900)
+TICKS, BASH = suspect("timer", "", 5_842, 5_000), suspect("task", "bash", 20, 900)
 
 
 def judged_there(seen: SeenCauses) -> str:
-    found, chapter = judge_diagnosis(seen, NOTHING.id), COURSE.chapter("baseline")
+    found, chapter = judge_diagnosis(seen, TICKS.id), COURSE.chapter("baseline")
     assert found is not None
     assert chapter is not None
     return judged_diagnosis(found, seen, chapter, COURSE)
 
 
-def test_the_question_and_the_answer_name_the_cause_of_the_longest_stalls_too() -> None:
+def test_the_question_and_the_answer_tell_the_cause_of_the_longest_stalls() -> None:
     longest = LongestStalls(10, 700, dataclasses.replace(BASH, total_ns=650))
-    seen = of_chapter_1(NOTHING, BASH, longest=longest)
+    seen = of_chapter_1(TICKS, BASH, longest=longest)
     assert "The longest stalls can have another cause." in diagnosis_question(seen)
     told = longest_come_from(10, BASH.label, 650, 700)
     assert told in judged_there(seen)
     assert "650 ns of 700 ns" in told
-    # The largest cause made them, too; a run has counters only.
-    same = dataclasses.replace(longest, cause=NOTHING)
-    for seen in (of_chapter_1(NOTHING, BASH, longest=same), of_chapter_1(NOTHING, BASH)):
-        assert "which make the tail" not in judged_there(seen)
-    assert "longest" not in diagnosis_question(of_chapter_1(NOTHING, BASH))
+    same = of_chapter_1(TICKS, BASH, longest=dataclasses.replace(longest, cause=dataclasses.replace(TICKS, total_ns=9)))
+    assert (
+        "It is also the largest cause in the 10 longest stalls, which make the tail: 9 ns of 700 ns."
+        in judged_there(same)
+    )
+    below = dataclasses.replace(longest, cause=dataclasses.replace(suspect("no_event", "", 10, 0), total_ns=690))
+    said = judged_there(of_chapter_1(TICKS, BASH, longest=below))
+    assert "In the 10 longest stalls, which make the tail, the largest part has no event: 690 ns of 700 ns." in said
+    # The longest stalls are all stalls; then a run with counters only.
+    assert "which make the tail" not in judged_there(of_chapter_1(TICKS, BASH, longest=longest, stalls=10))
+    assert "which make the tail" not in judged_there(of_chapter_1(TICKS, BASH))
+    assert "longest" not in diagnosis_question(of_chapter_1(TICKS, BASH))
 
 
-def test_time_without_an_event_is_no_cause_and_below_the_list_no_choice() -> None:
-    assert NO_EVENT in judged_there(of_chapter_1(NOTHING, BASH))
-    told = unnamed(of_chapter_1(BASH, unnamed_ns=5_000))
-    assert told.startswith("No event: 5 µs of 9 µs. This time")
-    assert unnamed(of_chapter_1(NOTHING, BASH)) == ""
-    assert "cannot tell" in NO_EVENT
-    stolen = suspect("steal", "", 0, 5_000)
-    found, chapter = Diagnosed(stolen, True, stolen, 1.0), COURSE.chapter("baseline")
-    assert chapter is not None
-    assert NO_EVENT not in judged_diagnosis(found, of_chapter_1(stolen), chapter, COURSE)
+def test_the_chapter_that_treats_a_cause_names_the_cause() -> None:
+    longest = LongestStalls(10, 700, dataclasses.replace(BASH, total_ns=650))
+    said = judged_there(of_chapter_1(TICKS, BASH, longest=longest))
+    assert said.endswith(f"The chapter 'The tick and RCU' treats {TICKS.label}.")
+
+
+def test_time_without_an_event_alone_leaves_nothing_to_choose_and_says_so() -> None:
+    page = " ".join(written(diagnosis_page(of_chapter_1(unnamed_ns=9_000), -1, None, 78)).split())
+    assert "so there is no cause" not in page
+    assert "nothing on this host shows their causes" in page
+    assert NO_EVENT in page
 
 
 def test_the_order_of_the_list_is_told_before_the_answer() -> None:
-    seen = of_chapter_1(NOTHING, BASH)
+    seen = of_chapter_1(TICKS, BASH)
     answered = judge_diagnosis(seen, BASH.id)
     assert answered is not None
     before, after = (written(suspect_lines(seen, -1, one, 78)) for one in (None, answered))
@@ -211,7 +238,7 @@ def test_without_a_guest_or_times_of_interrupts_nothing_is_told_of_the_hyperviso
 
 
 def test_stalls_with_two_causes_are_told_once_after_the_answer_and_bars_have_the_colour_of_their_row() -> None:
-    seen = of_chapter_1(NOTHING, BASH)
+    seen = of_chapter_1(TICKS, BASH)
     found = judge_diagnosis(seen, BASH.id)
     both = "a stall with two causes counts in both rows"
     lines = suspect_lines(seen, -1, found, 78)

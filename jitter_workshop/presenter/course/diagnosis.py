@@ -31,15 +31,20 @@ from jitter_workshop.report.diagnosis_words import (
     ACTS_SIGN,
     IN_A_GUEST,
     INTERRUPTS,
+    LACKS_EVENT,
     NEAR,
     NO_EVENT,
+    OF_THEMSELVES,
     OWN_SIGN,
     TASKS,
     UNDECIDED_TASKS,
+    WITHOUT_EVENT,
     acts_on,
     came_most,
     can_end,
     longest_come_from,
+    longest_come_from_it,
+    longest_have_no_event,
     took,
     took_most,
     undecided_sentence,
@@ -153,13 +158,9 @@ def _which(seen: SeenCauses) -> str:
 
 
 def unnamed(seen: SeenCauses) -> str:
-    """Return a sentence on the stalled time whose causes are not in the list. Return "" if there is no such time."""
-    if not seen.unnamed_ns:
-        return ""
-    return (
-        f"No event: {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}. This time is not in the list, because "
-        "the trace cannot say what took it."
-    )
+    """Return a sentence on the stalled time without an event, which is no choice. Return "" if there is no such
+    time."""
+    return NO_EVENT if seen.unnamed_ns else ""
 
 
 def in_guest(seen: SeenCauses) -> str:
@@ -264,8 +265,7 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     if seen.others:
         together = f", together {nice_ns(seen.others_ns)}" if times and seen.others_ns else ""
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}{together}", "dim"))
-    if times and (rest := _not_shown(seen)):
-        lines.append(Text(f"{'':{_LEAD}}and {nice_ns(rest)} whose cause the trace does not show", "dim"))
+    lines += [Text(f"{'':{_LEAD}}and {one}", "dim") for one in _not_listed(seen)] if times else []
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     signs: Lines = []
     for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):
@@ -276,14 +276,15 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     return lines
 
 
-def _not_shown(seen: SeenCauses) -> int:
-    """Return the stalled time in ns that no row of a traced run's list has; 0 if this is less than LEAST_REST of all.
-    With this time, the rows add up to the time of which shares are told."""
+def _not_listed(seen: SeenCauses) -> list[str]:
+    """Return the stalled times of a traced run that no row has, each with its reason. Times of less than LEAST_REST of
+    all are left out. With these times, the rows add up to the time of which shares are told."""
     if seen.source != "trace" or seen.emulated:
-        return 0
-    listed = sum(map(seen.weight, seen.suspects)) + seen.others_ns + seen.unnamed_ns
-    rest = seen.stalled_ns - listed
-    return rest if rest >= LEAST_REST * seen.stalled_ns > 0 else 0
+        return []
+    listed = sum(map(seen.weight, seen.suspects)) + seen.others_ns
+    own = seen.stalled_ns - listed - seen.unnamed_ns - seen.unknown_ns
+    parts = ((seen.unnamed_ns, WITHOUT_EVENT), (seen.unknown_ns, LACKS_EVENT), (own, OF_THEMSELVES))
+    return [f"{nice_ns(ns)} {reason}" for ns, reason in parts if ns >= LEAST_REST * seen.stalled_ns > 0]
 
 
 def _place(seen: SeenCauses, one: Suspect) -> tuple[bool, int, int]:
@@ -353,12 +354,17 @@ def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter
 
 
 def _of_longest(most: Suspect, seen: SeenCauses) -> str:
-    """Return a sentence on the longest stalls if their largest cause is not ``most``; else ""."""
+    """Return a sentence on the longest stalls: the largest cause in all stalls need not be theirs. Return "" if they
+    are not known, or if the run has no other stalls."""
     longest = seen.longest
-    if longest is None or (longest.cause.kind, longest.cause.name) == (most.kind, most.name):
+    if longest is None or longest.number >= seen.stalls:
         return ""
-    label = longest.cause.label
-    return longest_come_from(longest.number, label, longest.cause.total_ns or 0, longest.total_ns)
+    cause, times = longest.cause, (longest.cause.total_ns or 0, longest.total_ns)
+    if (cause.kind, cause.name) == (most.kind, most.name):
+        return longest_come_from_it(longest.number, *times)
+    if cause.kind == "no_event":
+        return longest_have_no_event(longest.number, *times)
+    return longest_come_from(longest.number, cause.label, *times)
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
@@ -385,25 +391,25 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
         return acts_on(label, True)
     if how == "explained":
         but = "" if chapter.changes == "nothing" else " The change that it makes does not act on it."
-        return f"This chapter explains what helps against this cause.{but}"
+        return f"This chapter explains what helps against {label or 'this cause'}.{but}"
     if most.kind == "task" and most.name.endswith((NOT_OURS, ANOTHER_WORKSHOP)):
         return "Another workshop probably measured on this CPU. Measure again when its run has ended."
     if how == "another":
         if chapter.changes == "nothing":
-            return f"The chapter '{title}' treats this cause."
+            return f"The chapter '{title}' treats {label or 'it'}."
         return f"{acts_on(label, False)} The chapter '{title}' treats it."
     if how == "bound" and most.name.startswith("kworker/") and (other := _on_work_items(chapter, course)):
         return f"This worker is bound to its CPU. The chapter '{other}' shows how to find its work."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it. Find out why the thread has work."
     if how == "below":
-        return NO_EVENT if most.kind == "no_event" else _STOLEN
+        return _STOLEN
     if most.kind == "irq":
         why = why_irq_stays(most)
         return _STAYS.format(f": {why}" if why else "")
     if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
         return asked
-    return "No chapter of this course has a setting against this cause."
+    return f"No chapter of this course has a setting against {label or 'this cause'}."
 
 
 def _on_work_items(chapter: Chapter, course: Course) -> str:
@@ -441,11 +447,12 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found += [Text()] if len(found) > 1 else []
-    if not seen.quiet:
-        found += [*suspect_lines(seen, cursor, answered, width), Text()]
-        below = [*filter(None, (unnamed(seen), in_guest(seen)))]
-        found += [line for told in below for line in wrap(told, width, style="dim")]
-        found += [Text()] if below else []
+    found += [*suspect_lines(seen, cursor, answered, width), Text()] if not seen.quiet else []
+    # After the answer a row of the list has the time without an event.
+    told_before = unnamed(seen) if answered is None else ""
+    below = [*filter(None, (told_before, in_guest(seen)))] if not seen.quiet or told_before else []
+    found += [line for told in below for line in wrap(told, width, style="dim")]
+    found += [Text()] if below else []
     for note in seen.notes if answered is not None else ():
         found += wrap(clean(note, REASON), width, style="dim")
     if seen.stall is not None and not seen.quiet:
