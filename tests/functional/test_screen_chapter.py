@@ -42,7 +42,7 @@ from jitter_workshop.stats.figures import FIGURES
 from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import steps as chapter_steps
-from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import FINISHING, RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import BackgroundRuns
 from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Again, Compare, Measure
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
@@ -1097,7 +1097,7 @@ async def test_n_speaks_of_boot_parameters_only_where_there_are_some() -> None:
         assert keys_that_wait.NO_SKIP in text_of(app)
 
 
-async def test_n_at_the_last_step_finishes_the_chapter_as_enter_does() -> None:
+async def test_n_at_the_last_step_finishes_the_chapter_as_enter_does(monkeypatch: pytest.MonkeyPatch) -> None:
     app = at_measure(open_workshop())
     async with app.run_test(size=(160, 48)) as pilot:
         await settled(pilot)
@@ -1111,8 +1111,11 @@ async def test_n_at_the_last_step_finishes_the_chapter_as_enter_does() -> None:
             await pilot.press("enter")
             await settled(pilot)
         assert "Enter finish" in text_of(app)
+        told: list[str] = []
+        monkeypatch.setattr(chapter, "tell", told.append)
         await pilot.press("n")
         await settled(pilot)
+        assert FINISHING in told
         assert isinstance(app.screen, HomeScreen)
         assert chapter.walk.progress.done
 

@@ -35,6 +35,7 @@ from jitter_workshop.presenter.course.path import (
     PATH_HEADINGS,
     WHAT_THIS_IS,
     kind_or_result,
+    left_out_told,
     row_told,
     session_told,
 )
@@ -745,7 +746,11 @@ async def test_a_measured_chapter_has_the_learners_own_result_in_the_place_of_th
         assert f"{told}: by your two runs" in " ".join(text_of(app).split())
         # The newest result stands below the next step, until a newer run of the ring is drawn.
         card = app.screen.query_one("#next", Sheet)
-        assert card.plain().splitlines()[1].startswith("  LAST  Pinning · ")
+        lines = card.plain().splitlines()
+        following = workshop.next_chapter()
+        assert following is not None
+        assert lines[1].strip() == left_out_told(workshop.path(), following)
+        assert lines[2].startswith("  LAST  Pinning · ")
         assert not [line for line in card.plain().splitlines() if "p99.9  " in line and "LAST" not in line]
         now = dataclasses.replace(both[0].run, id="29990101-000000-aaaa", label="mine")
         workshop.context.handle.add_run(now, madeup.make_run()[1])

@@ -138,6 +138,29 @@ async def test_the_first_page_asks_to_restore_settings_that_hinder_the_lesson(
 
 
 @pytest.mark.parametrize("size", SIZES)
+async def test_the_guess_restores_settings_that_hinder_the_lesson_by_the_same_key(
+    live: FakeWorkshop, tree: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    hinders = KeptSettings((KeptSetting("stat-interval", "10", "Pages"),), no_load=("stat-interval",))
+    monkeypatch.setattr(steps, "hinders_lesson", lambda *_: hinders if live.context.standing() else None)
+    app = WorkshopApp(live, "reading")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        while app.screen.step == "look":
+            await pilot.press("n")
+            await settled(pilot)
+        assert app.screen.step == "predict"
+        assert "chapter.restore" in offered(app)
+        await pilot.press("u")
+        assert GIVE_BACK in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "stat-interval" not in {one["id"] for one in live.context.standing()}
+
+
+@pytest.mark.parametrize("size", SIZES)
 async def test_settings_of_a_session_are_applied_again_as_one_plan(
     live: FakeWorkshop, tree: Path, course: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

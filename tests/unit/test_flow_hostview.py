@@ -156,8 +156,8 @@ def test_the_look_step_tells_the_cost_of_the_clock(host_tree: Trees, source: str
     ("average", "said"),
     [
         ("0.19", "few tasks ran or waited"),
-        ("0.20", "about 0.2 tasks ran or waited on 2 CPUs, our runs included"),
-        ("0.87", "about 0.9 tasks ran or waited on 2 CPUs, our runs included"),
+        ("0.20", "on average 0.2 tasks ran or waited on 2 CPUs, our runs included"),
+        ("0.87", "on average 0.87 tasks ran or waited on 2 CPUs, our runs included"),
     ],
 )
 def test_the_load_is_called_small_only_where_its_number_is(host_tree: Trees, average: str, said: str) -> None:

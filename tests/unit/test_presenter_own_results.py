@@ -58,6 +58,30 @@ def test_the_last_result_is_that_of_the_newest_second_run_and_gives_way_to_a_new
 
 
 @pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (OwnResult("no clear change", True), "latency has no clear change"),
+        (OwnResult("not compared", True), "their latency was not compared"),
+        (OwnResult("better", True), ""),
+        (OwnResult("no clear change", False), ""),
+        (OwnResult("no clear change", True, proof="lower"), ""),
+    ],
+)
+def test_a_count_that_moved_is_told_with_the_missing_verdict_on_latency(own: OwnResult, told: str) -> None:
+    assert words.unclear_told(own) == told
+
+
+def test_the_chapters_that_the_next_one_leaves_out_are_counted() -> None:
+    path = fakes.open_workshop().path()
+    first, second, third = (one for one in path if one.here)
+    assert words.left_out_told(path, first) == ""
+    assert words.left_out_told(path, second) == "1 chapter before it is not done."
+    assert words.left_out_told(path, third) == "2 chapters before it are not done."
+    done = tuple(dataclasses.replace(one, done=one is first) for one in path)
+    assert words.left_out_told(done, third) == "1 chapter before it is not done."
+
+
+@pytest.mark.parametrize(
     ("result", "known"),
     [(OwnResult("alike"), False), (OwnResult("not read"), False), (OwnResult("no clear change"), True)],
 )

@@ -193,3 +193,15 @@ def test_the_pages_of_the_course_show_each_kind() -> None:
         assert kind not in text
         assert kind != TOPOLOGY or "CPU 7  hot" in text
         assert all(line.plain.replace("…", ".").isprintable() for line in prose(page, 76, ascii_only=True))
+
+
+def test_the_sentence_that_announces_a_picture_is_on_its_page() -> None:
+    picture = "```draw-ring\n```\n"
+    announced = prose(f"One.\n\nThe buffer looks\nlike this:\n\n{picture}", 20)
+    first = next(at for at, line in enumerate(announced) if line.plain.startswith("The buffer"))
+    assert not announced[first].joined
+    assert all(line.joined for line in announced[first + 1 :])
+    apart = prose(f"One.\n\nThe buffer is this.\n\n{picture}", 20)
+    assert [line.joined for line in apart[:4]] == [False] * 4
+    after = prose(f"It is this:\n\nTwo.\n\n{picture}", 20)
+    assert not any(line.joined for line in after[:4])

@@ -18,6 +18,14 @@ def styles(lines: list[Text]) -> set[str]:
     return {f"{line.style} {span.style}" for line in lines for span in line.spans if span.start >= len("▸ 1  ")}
 
 
+@pytest.mark.parametrize(("chosen", "sign"), [(-1, "→"), (0, "✓"), (1, "✓")])
+def test_the_right_answer_has_a_tick_only_after_an_answer(chosen: int, sign: str) -> None:
+    one = next(one for chapter in CHAPTERS for one in chapter.recall if one.right == 0)
+    rows = [line.plain for line in question(Asked("k", "Any", one), 1, 1, 200, chosen)]
+    assert [row[0] for row in rows if row[1:4] == " 1 "] == [sign]
+    assert sum(row.startswith("✗") for row in rows) == (chosen == 1)
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
 def test_no_answer_is_told_apart_by_the_colour_of_a_term(chapter: object) -> None:
     for one in chapter.recall:  # type: ignore[attr-defined]

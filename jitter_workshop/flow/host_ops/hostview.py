@@ -226,7 +226,9 @@ def _load(view: HostView) -> Fact | None:
     meaning = "few tasks ran or waited; interrupts and short tasks remain"
     if average >= _FEW_TASKS * cpus:
         on = many(cpus, "CPU")
-        meaning = f"about {average:.1f} tasks ran or waited on {on}, our runs included: expect other tasks beside ours"
+        meaning = (
+            f"on average {average:g} tasks ran or waited on {on}, our runs included: expect other tasks beside ours"
+        )
     return Fact("Load", value, meaning, "/proc/loadavg")
 
 

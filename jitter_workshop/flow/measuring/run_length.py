@@ -168,9 +168,10 @@ def chapter_length_sentences(request: MeasureRequest, runs: Sequence[Run]) -> st
     """Return the sentences of :func:`run_length_sentences` for a chapter's run. Return "" if the request has an error,
     which the run itself reports."""
     try:
-        return run_length_sentences(outlook(request, runs))
+        told = run_length_sentences(outlook(request, runs))
     except UsageError:
         return ""
+    return f"{told} Then the trace is read." if request.evidence else told
 
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.walk import OwnResult, PathEntry
-from jitter_workshop.presenter.course.path import kind_or_result
+from jitter_workshop.presenter.course.path import kind_or_result, unclear_told
 
 
 class OwnResults:
@@ -55,12 +55,16 @@ class OwnResults:
 
         view = self._workshop.walk(entry.chapter_id).comparison.view()
         judged = view.judgement if view is not None else None
-        proven = entry.result is not None and entry.result.proof is not None
-        if judged is None or judged.relation != "changed" or judged.reason is not None or proven:
+        own = entry.result
+        if own is None or own.proof is not None or judged is None:
+            return kind_or_result(entry)[0]
+        if judged.relation != "changed" or judged.reason is not None:
             return kind_or_result(entry)[0]
         tells = judged.sure or judged.latency == "differs"
         effect = judged.of_chapter if judged.work == "done" else judged.first if tells else None
-        return f"{describe_effect(effect)}{doubt_told(effect)}" if effect is not None else kind_or_result(entry)[0]
+        if effect is None:
+            return kind_or_result(entry)[0]
+        return "; ".join(filter(None, (f"{describe_effect(effect)}{doubt_told(effect)}", unclear_told(own))))
 
     def _result(self, chapter: Chapter) -> OwnResult | None:
         """Return the result of a chapter's two runs. Return None without them, in a hunt, and in a chapter that

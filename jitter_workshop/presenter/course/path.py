@@ -167,6 +167,19 @@ def _result_means(own: OwnResult) -> str:
     return "by your two runs; the count did not move as the lesson says"
 
 
+def unclear_told(own: OwnResult) -> str:
+    """Return the words on latency that belong behind a count that moved, if the two runs have no verdict on latency;
+    else ""."""
+    return _UNCLEAR.get(own.latency, "") if own.figure and own.proof is None else ""
+
+
+def left_out_told(path: Sequence[PathEntry], following: PathEntry) -> str:
+    """Return the sentence on chapters that stand before the next one on the path and are not done; "" for none."""
+    at = next((n for n, one in enumerate(path) if one.chapter_id == following.chapter_id), 0)
+    count = sum(one.here and one.in_class and not one.done for one in path[:at])
+    return f"{many(count, 'chapter')} before it {'is' if count == 1 else 'are'} not done." if count else ""
+
+
 def finished_told(entry: PathEntry) -> str:
     """Return the sentences on a chapter that was just finished: the learner's result, and how to see it again."""
     result = f": {kind_or_result(entry)[0]}" if entry.result is not None else ""

@@ -12,6 +12,8 @@ _GAP = "   "
 """The blanks between the heading of a question and the chapter that the question is about."""
 UNKNOWN = "I do not know"
 """The answer 0, which shows the right one and is no wrong answer."""
+_UNKNOWN = -1
+"""The index of the answer UNKNOWN."""
 SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
 
@@ -29,16 +31,18 @@ def before_chapter(begins: str) -> str:
 
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
     """Return a question with its numbered answers, and 0 for UNKNOWN. ``chosen``: the index of the given answer, -1
-    for UNKNOWN, None before an answer. After an answer, the given and the right answer are marked."""
+    for UNKNOWN, None before an answer. After an answer, the given and the right answer are marked; after UNKNOWN, the
+    right one has a sign that is no praise."""
     head, about = small_title(title(number, count)), Text(f"from the chapter '{clean(one.chapter, ID)}'", "dim")
     beside = head.cell_len + len(_GAP) + about.cell_len <= width
     lines = [Text.assemble(head, _GAP, about)] if beside else [head, about]
     lines.append(Text())
     lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
+    praised = ("✓", "bold good") if chosen != _UNKNOWN else ("→", "bold accent")
     for index, text in enumerate(one.question.answers):
-        right = index == one.question.right
-        sign = " " if chosen is None else "✓" if right else "✗" if index == chosen else " "
-        style = "text" if chosen is None else "bold good" if right else "bad" if index == chosen else "dim"
+        sign, style = (" ", "text" if chosen is None else "dim")
+        if chosen is not None and index in (chosen, one.question.right):
+            sign, style = praised if index == one.question.right else ("✗", "bad")
         lines += wrap(in_one_style(text, style), width, f"{sign} {index + 1}  ")
     return lines if chosen is not None else [*lines, Text(f"  0  {UNKNOWN}", "dim")]
 

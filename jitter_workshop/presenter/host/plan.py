@@ -284,7 +284,7 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     cpu = "CPU " if change.tunable == PLACEMENT else ""
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
     # A value that another write of the plan would change is written once more, so that it stays.
-    lead = "stays " if change.before == change.after else f"{before} → "
+    lead = "written again: " if change.before == change.after else f"{before} → "
     values = Text.assemble((lead, "dim"), cpu, after)
     values.append("  (restored when the program ends)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:

@@ -86,7 +86,7 @@ _WIDEST = 60
 _WITH_LEAD = 60
 """The least width at which the word "block" is shown before the newest block's figures."""
 
-TRACED_MEANWHILE = "the kernel is traced; this costs both runs a little time"
+TRACED_MEANWHILE = "the kernel is traced; this costs each run a little time"
 _AS_FIRST = "as in the first run"
 """The words for what the page of the chapter's first run told already."""
 

@@ -63,12 +63,15 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
     prefix = ("", "")
     drawn = -1  # the number of lines up to the end of the newest row of code or of a table
 
+    announced = -1  # the first line of the newest paragraph, if it ends with a colon
+
     def flush(gap: bool = False) -> None:
-        nonlocal prefix
+        nonlocal prefix, announced
         if paragraph:
             said = styled(" ".join(paragraph))
             if said.plain.startswith(SOURCE) and not prefix[0]:
                 said = Text(said.plain, "dim")
+            announced = len(lines) if said.plain.endswith(":") else -1
             lines.extend(wrap(said, width, *prefix))
             paragraph.clear()
         prefix = ("", "")
@@ -79,8 +82,13 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
         if kind == "fence":
             flush()
             if kind_of_picture:
-                lines.extend(kept_together(_picture(kind_of_picture, figures, width, ascii_only, cpus)))
-                kind_of_picture = ""
+                picture = kept_together(_picture(kind_of_picture, figures, width, ascii_only, cpus))
+                if announced >= 0:
+                    # The sentence that announces a picture is on its page.
+                    picture = kept_together([*lines[announced:], *picture])
+                    del lines[announced:]
+                lines.extend(picture)
+                kind_of_picture, announced = "", -1
             elif is_picture(word := raw.strip("`~ ")):
                 kind_of_picture, figures = word, []
             continue

@@ -83,6 +83,9 @@ class IrqBalance(Tunable):
             raise Unavailable("irqbalance runs, but systemd does not run it: stop irqbalance by hand")
         return (Write(self.owns[0], "active", "inactive", "unit"),)
 
+    def stays(self, host: Host, value: str | None) -> str:
+        return "irqbalance does not run" if host.services.find("irqbalance") is None else super().stays(host, value)
+
     def _banned(self, host: Host) -> CpuSet:
         isolation = host.isolation
         return read_irqbalance_settings(host.root).bans(isolation.isolated | (isolation.nohz_full or CpuSet()))

@@ -71,6 +71,7 @@ _CHANGES_OR_RUNS = {
     "mask",
     "program",
 }
+FINISHING = "The chapter is finished. Home reads its result…"
 _STILL_OPEN = "Your guess is still open{why}. Enter keeps a guess."
 _DOES_NOT_COUNT = ": this run does not count in the chapter"
 PRACTICE = "P opens a practice machine."
@@ -162,6 +163,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """The newest hint; "" before the first one."""
         self._figures_left = False
         """True if the figures stand below the lesson's page, as the newest redraw decided."""
+        self._finishing = False
+        """True after the key that ends the chapter, until home is shown."""
         self._skipped_question = False
         """True if the learner has just skipped the question about the causes, until the next key that leads on."""
         self._measure_at_once = measure
@@ -741,8 +744,17 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one("#data", Pane).scroll_home(animate=False)
 
     def _go_on(self) -> None:
-        """Go to the next step; after the last one, to the home screen."""
-        asked = self.step == "diagnose"
+        """Go to the next step; after the last one, to the home screen. Home takes a second to judge all runs, so the
+        key shows at once that it was taken."""
+        if self.step != self.walk.chapter.steps[-1]:
+            self._go_on_now()
+        elif not self._finishing:
+            self._finishing = True
+            self.tell(FINISHING)
+            self.call_after_refresh(self._go_on_now)
+
+    def _go_on_now(self) -> None:
+        self._finishing, asked = False, self.step == "diagnose"
         try:
             following = self.walk.next()
         except WorkshopError as error:

@@ -583,16 +583,10 @@ class Step:
         return "enough" if self.hunt.to_cure else "stay"
 
 
-class Look(Step):
-    """Show the facts about this host that matter for the chapter."""
+class BeforeRun(Step):
+    """Be a step before the first run. Each of them names, and restores, settings of earlier chapters that hinder it."""
 
     before_guess = True
-    in_hunt = HuntRole(remembers=3, tells_standing=False)
-
-    def _lines(self, width: int) -> Lines:
-        title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
-        airy = self.screen.wide and self.screen.tall
-        return fact_lines(self.walk.host.look(), width, title, airy=airy)
 
     @property
     def kept(self) -> KeptSettings | None:
@@ -604,11 +598,27 @@ class Look(Step):
         kept = self.kept
         return kept.to_give_back if kept is not None else ()
 
+    @property
+    def restore_key(self) -> list[Shown]:
+        """Return the key that restores these settings; [] without them."""
+        return [("chapter.restore", "")] if self.gives_back else []
+
+
+class Look(BeforeRun):
+    """Show the facts about this host that matter for the chapter."""
+
+    in_hunt = HuntRole(remembers=3, tells_standing=False)
+
+    def _lines(self, width: int) -> Lines:
+        title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
+        airy = self.screen.wide and self.screen.tall
+        return fact_lines(self.walk.host.look(), width, title, airy=airy)
+
     def said(self) -> list[str]:
         return [*filter(None, (kept_told(self.kept, "u"),))]
 
     def keys(self) -> StepKeys:
-        return StepKeys([("chapter.restore", "")] if self.gives_back else [])
+        return StepKeys(self.restore_key)
 
 
 _AROUND_PAGE, _BESIDE_PAGE = 5, 3
@@ -618,11 +628,10 @@ _LEAST_PAGE = 8
 with the page."""
 
 
-class Predict(Step):
+class Predict(BeforeRun):
     """Let the learner guess, by a mark on the chart or by an answer."""
 
     work_label = "question"
-    before_guess = True
     guessing = True
 
     def __init__(self, page: ChapterPage, name: StepName) -> None:
@@ -793,7 +802,8 @@ class Predict(Step):
     def keys(self) -> StepKeys:
         asks = self.walk.chapter.prediction is not None and not self.page.marking and not self.page.lock_reason
         choosing = asks and not self._out_of_sight
-        return StepKeys([("chapter.number", f"{self._digits} choose")] if choosing else [])
+        digits: list[Shown] = [("chapter.number", f"{self._digits} choose")] if choosing else []
+        return StepKeys([*digits, *self.restore_key])
 
     def vertical(self, direction: int) -> bool:
         # As long as the page has more below, an arrow scrolls it.

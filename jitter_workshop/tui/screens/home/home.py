@@ -26,6 +26,7 @@ from jitter_workshop.presenter.course.path import (
     home_chart_title,
     host_column,
     is_new,
+    left_out_told,
     minutes_told,
     one_clock_told,
     reason_told,
@@ -335,6 +336,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             entry = self.query_one(PathList).entry
             here = entry is None or entry.chapter_id == following.chapter_id
             yield two_ends(left, Text.assemble(("Enter   " if here else "", "bold cool"), about, style="dim"), width)
+            if left_out := left_out_told(self._path(), following):
+                yield from wrap(Text(left_out, "dim"), width, " " * len("▸ NEXT  "))
             if not following.here and all_done_here(self._path()):
                 yield from self._offer()
         last = list(self._last(width))
