@@ -80,6 +80,8 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         await pilot.press("down", "space")
         assert [curve.label for curve in chart.curves] == ["run 0", "run 2"]
         await pilot.press("a")
+        assert len(chart.curves) == 3
+        await pilot.press("a")
         assert chart.curves == ()
         assert "No curve is chosen" in text_of(app)
         await pilot.press("a", "t")
@@ -103,6 +105,30 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         assert screen.query_one("#runs-data").display
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
+
+
+async def test_the_page_opens_with_the_newest_chapters_runs_and_one_key_draws_all() -> None:
+    workshop = with_runs(5)
+    first, second, *_, near, far = (run.id for run in workshop.context.runs.every())
+    earlier, later = (chapter.id for chapter in workshop.course.chapters[:2])
+    for chapter, runs, others in (
+        (earlier, {"measure": first, "again": second}, {}),
+        (later, {"measure": far}, {"measure": near}),
+    ):
+        kept = workshop.context.progress(chapter)
+        workshop.context.save_progress(chapter, dataclasses.replace(kept, runs=runs, other_runs=others))
+    async with opened(workshop, (80, 24), "c") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        chart = screen.query_one("#chart-of-runs", ChartView)
+        assert [curve.run.id for curve in chart.curves if curve.run] == [near, far]
+        # The run with the other choice of noise is of the chapter, too, so the same figure judges it.
+        assert {screen._chapters[ident] for ident in (near, far)} == {later}
+        assert screen._judged[near] == screen._judged[far]
+        await pilot.press("a")
+        assert len(chart.curves) == 5
+        await pilot.press("a")
+        assert chart.curves == ()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

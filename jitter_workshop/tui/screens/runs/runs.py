@@ -108,9 +108,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._runs = tuple(reversed(apart_from_proofs(every)))
         self._of_proofs = len(every) - len(self._runs)
         self._chapters = {
-            run_id: chapter.id
-            for chapter in self.workshop.course.chapters
-            for run_id in self.workshop.context.progress(chapter.id).runs.values()
+            run_id: chapter.id for chapter in self.workshop.course.chapters for run_id in self._ids_of(chapter.id)
         }
         self._roles = {
             run_id: ROLES_OF_SLOTS[slot]
@@ -128,7 +126,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         rings = [run for run in self._runs if run.workload == "ring"]
         only = {run.id for run in rings if INTENDED not in run.histograms}
         self._of_transit = only if len(only) < len(rings) else set()
-        self._shown = self._newest()
+        self._shown = self._of_newest_chapter()
         self._imports = self.workshop.context.runs.imported()[-MOST_DRAWN:]
         self.redraw()
 
@@ -138,6 +136,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         published: Shown = ("runs.published", "hide 2015" if self.shows_published else "show 2015")
         return (
             ("runs.toggle", ""),
+            *([] if self._newest() <= self._shown else [("runs.all", "all")]),
             ("runs.heat", "curves" if self._heat else ""),
             ("runs.table", "chart" if self._table else "table"),
             # The footer holds seven keys; the help page has all of them.
@@ -159,10 +158,23 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """
         return [run for run in reversed(self._runs) if run.id in self._shown]
 
+    def _ids_of(self, chapter: str) -> list[str]:
+        """Return the ids of a chapter's runs, those with the other choice of noise included: runs of one chapter are
+        judged alike."""
+        progress = self.workshop.context.progress(chapter)
+        return [*progress.other_runs.values(), *progress.runs.values()]
+
     def _newest(self) -> set[str]:
         """Return the ids of the newest runs that have the chosen run's workload."""
         alike = [run.id for run in self._runs if self._under is not None and run.workload == self._under.workload]
         return set(alike[:MOST_DRAWN])
+
+    def _of_newest_chapter(self) -> set[str]:
+        """Return the ids of the newest runs that have the workload and the chapter of the newest run; those of all
+        newest runs if it is of no chapter. The curves of several chapters could not be told apart at once."""
+        newest = self._newest()
+        chapter = self._chapters.get(self._runs[0].id) if self._runs else None
+        return newest if chapter is None else {ident for ident in newest if self._chapters.get(ident) == chapter}
 
     def curves(self) -> list[RunCurve]:
         """Return the curves to draw: published curves, imported curves, and the chosen runs, oldest first.
@@ -367,7 +379,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             self.action_draw()
 
     def action_all(self) -> None:
-        self._shown = set() if self._shown else self._newest()
+        every = self._newest()
+        self._shown = set() if every <= self._shown else every
         self.redraw()
 
     def action_table(self) -> None:
