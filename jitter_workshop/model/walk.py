@@ -89,6 +89,7 @@ class OwnResult:
     - ``apart``: the factor by which two runs without a change differ in the figure that judges them. None if it rests
       on few events, and for any other pair.
     - ``judge``: the name of the figure of ``apart``; "" without ``apart``.
+    - ``few``: True if fewer than ten stalls lie beyond this figure in one of the runs.
     - ``proof``: the verdict of the chapter's newest proof, if it has enough rounds, else None. A proof is better
       evidence than two runs.
     """
@@ -98,6 +99,7 @@ class OwnResult:
     proof: VerdictWord | None = None
     apart: float | None = None
     judge: str = ""
+    few: bool = False
 
 
 @dataclass(frozen=True, slots=True)

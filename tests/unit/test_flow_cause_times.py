@@ -97,8 +97,8 @@ def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counte
     said = " ".join(told(SHARING, PINNED, "pinning").split())
     assert f"7 → 0 events, {verdict.AS_SAID}." in said
     assert "threads moved to another CPU 7/s 0/s 7 → 0 events" in said
-    assert f"{CAN_END} 107 ms/s 0/s none after" in said
-    assert f"{CAN_END} 0/s 107 ms/s none before" in " ".join(told(PINNED, SHARING, "pinning").split())
+    assert f"{CAN_END} 107 ms/s 0 ms/s none after" in said
+    assert f"{CAN_END} 0 ms/s 107 ms/s none before" in " ".join(told(PINNED, SHARING, "pinning").split())
     half = traced(("task", "accumulator", 50 * MS), ("task", "python", 790 * MS))
     assert f"{CAN_END} 107 ms/s 25 ms/s 4.3× less" in " ".join(told(SHARING, half, "pinning").split())
     more = traced(("task", "accumulator", 300 * MS), ("task", "python", 790 * MS))
@@ -125,7 +125,7 @@ def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause(
     moving = traced(("migration", "python", 580), ("task", "python", 800 * MS), moved=7)
     said = " ".join(told(moving, PINNED, "pinning").split())
     assert f"7 → 0 events, {verdict.AS_SAID}." in said
-    assert f"{CAN_END} 290 ns/s 0/s none after; <1 % of all" in said
+    assert f"{CAN_END} 290 ns/s 0 ns/s none after; <1 % of all" in said
     untraced = dataclasses.replace(moving, report=None)
     assert times_of_causes(untraced, PINNED, chapter("pinning")) == ()
     assert verdict.AS_SAID in told(untraced, PINNED, "pinning")

@@ -45,11 +45,18 @@ def test_a_difference_without_a_change_is_no_chance_and_its_reason_is_not_known(
     assert not {"luck", "chance"} & set(told.lower().split())
 
 
-def test_a_median_that_differs_by_2_is_told_beside_three_larger_differences() -> None:
+def test_a_percentile_of_few_stalls_is_told_with_the_usual_mark() -> None:
+    few = dataclasses.replace(LONGER, few=True)
+    runs = known(made(100, 90_000)), known(made(100, 90_000))
+    for one, told in ((few, "p99.9 differs by ~27 %."), (LONGER, "p99.9 differs by 27 %.")):
+        assert told in said_of_unchanged([one], one, runs)
+
+
+def test_a_median_that_differs_by_half_or_more_is_told_beside_three_larger_differences() -> None:
     larger = [Effect(f"p99.{'9' * n}", ("1 ms", "9 ms"), 9.0 - n, "worse", "longer") for n in range(1, 4)]
     judged = Effect(FIGURES["stalls-100us"].title, ("9", "18"), 2.0, "worse", "more", sort="stalls")
     runs = known(made(100, 90_000)), known(made(300, 90_000))
-    for factor, told, name in ((2.6, True, "p50"), (2.6, True, "p50 from the due time"), (1.9, False, "p50")):
+    for factor, told, name in ((2.6, True, "p50"), (2.6, True, "p50 from the due time"), (1.4, False, "p50")):
         median = Effect(name, ("87 ns", "223 ns"), factor, "worse", "longer")
         differences = sorted([*larger, median, judged], key=lambda one: -one.factor)
         names = [one.name for one in figures_told(differences, judged)]

@@ -65,6 +65,12 @@ def test_two_runs_without_a_change_have_their_distance_as_result() -> None:
     assert result(Effects(None, None, ALIKE, tail=ALIKE), "alike") == OwnResult("alike", apart=1.57, judge="p99.9")
 
 
+def test_a_percentile_of_few_stalls_has_its_distance_and_a_mark() -> None:
+    few = replace(ALIKE, few=True)
+    said = OwnResult("alike", apart=1.57, judge="p99.9", few=True)
+    assert result(Effects(None, None, few, tail=few), "alike") == said
+
+
 @pytest.mark.parametrize("doubt", ["few", "at_least", "by_chance"])
 def test_equal_runs_with_few_events_have_no_distance(doubt: str) -> None:
     judge = replace(ALIKE, sort="stalls", **{doubt: True})

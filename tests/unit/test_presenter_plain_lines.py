@@ -219,6 +219,11 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
             "runs differ 20 %",
             "by p99.9 of your two runs; nothing was changed between them",
         ),
+        (
+            OwnResult("alike", apart=1.24, judge="p99.9", few=True),
+            "runs differ ~24 %",
+            "by p99.9 of your two runs; nothing was changed between them; ~ fewer than ten stalls beyond it",
+        ),
         (OwnResult("alike", apart=1.01), "runs agree", "by your two runs; nothing was changed between them"),
         (
             OwnResult("no clear change", False),

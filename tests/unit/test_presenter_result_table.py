@@ -44,7 +44,7 @@ def test_the_rows_have_one_order_and_a_few_words_on_each_difference() -> None:
         "two runs, no proof (p) before after",
         f"{MOVES} 4.27/s 0/s none after",
         "p99.9 ~17.1 ms ~10.9 ms 36 % shorter (2× needed)",
-        f"{CAN_END} 123 ms/s 0/s none after",
+        f"{CAN_END} 123 ms/s 0 ms/s none after",
         "time of other causes 753 ms/s 865 ms/s +112 ms, most: the noise",
     ]
 
@@ -154,7 +154,7 @@ def test_a_table_of_few_rows_has_the_figures_of_the_verdict_and_one_time_and_rep
     assert rows_ == [
         f"{MOVES} 4.27/s {full} 0/s none after",
         f"p99.9 ~17.1 ms {full} ~10.9 ms ━━━━━━━╸ 36 % shorter (2× needed)",
-        f"{CAN_END} 123 ms/s {full} 0/s our threads: none after",
+        f"{CAN_END} 123 ms/s {full} 0 ms/s our threads: none after",
     ]
     assert causes_above(judge_pair(FOUND, RUNS), RUNS) == {"our threads"}
     gain = dataclasses.replace(TAIL, few=False, factor=17.0)
@@ -239,3 +239,21 @@ def test_a_sure_loss_that_the_verdict_leaves_out_has_a_row_of_its_own() -> None:
     verdict, rows_ = few(found)
     assert "2.5×" not in verdict
     assert any(row.startswith(loss.name) and row.endswith("2.5× more") for row in rows_)
+
+
+def test_a_limit_that_stands_alone_in_its_row_is_told_in_words() -> None:
+    least = Effect(
+        FIGURES["stalls-100us"].title, ("34.7 a second", "47.8 a second"), 1.38, "worse", "more", sort="stalls"
+    )
+    most = Effect(
+        FIGURES["stalls-1ms"].title, ("18.9 a second", "6.69 a second"), 2.8, "better", "fewer", sort="stalls"
+    )
+    _, rows_ = few(Effects(most, None, most, tail=least))
+    assert any(row.endswith("below 2×: not counted") for row in rows_)
+
+
+def test_the_name_of_a_cause_that_leaves_the_bars_no_room_is_not_in_the_cell() -> None:
+    for label, told in (("our threads", "our threads: none after"), ("page faults of our own threads", "none after")):
+        cause = CauseTime(label, (123e6, 0.0), treated=True)
+        _, rows_ = few(dataclasses.replace(FOUND, causes=(cause,)))
+        assert rows_[-1].endswith(f"0 ms/s {told}")

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from jitter_workshop.flow.measuring.known_reason import cause_by_chance, most_apart
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED, differences_by_figure, judge_of, unlike
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of, unlike
 from jitter_workshop.stats.figures import FIGURES, KnownRun
+from jitter_workshop.stats.sample_size import FEW_STALLS
 from jitter_workshop.stats.scale import difference_told, ratio_text
 
 _LINES, _COLUMNS = 2, 76
@@ -23,6 +24,8 @@ _MOST = 3
 UNCHANGED = "This tool changed nothing"
 """The words with which the sentences begin."""
 _DO_MORE = " A change must do more."
+_MEDIAN_MOVED = 1.5
+"""The least factor of the median that is told. It rests on half of the messages, so equal runs hardly differ in it."""
 _MEDIAN = FIGURES["50"].title
 _NO_EVENT = "stalls with no event"
 """The words for a cause of stalls during which the trace has no event."""
@@ -66,9 +69,9 @@ def said_of_unchanged(
 
 def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[Effect]:
     """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, the median's if it
-    differs by MOVED or more, and ``judged``."""
+    differs by _MEDIAN_MOVED or more, and ``judged``."""
     known = list(differences)
-    named = {one.name: one for one in known if _is_median(one) and one.factor >= MOVED}
+    named = {one.name: one for one in known if _is_median(one) and one.factor >= _MEDIAN_MOVED}
     if judged is not None:
         named[judged.name] = judged
     largest = [one for one in (*known[:1], *(e for e in known[1:] if e.factor >= ALIKE)) if one.name not in named]
@@ -145,9 +148,10 @@ def _is_median(one: Effect) -> bool:
 
 
 def _times(one: Effect) -> str:
-    """Return the factor of a difference in words."""
+    """Return the factor of a difference in words, behind FEW_STALLS if few stalls lie beyond the figure."""
     least = one.at_least and ALIKE <= one.factor <= MOST_BY_LUCK
-    return f"{'at least ' if least else ''}{factor_told(one.factor)}"
+    few = FEW_STALLS if one.few and one.factor >= ALIKE else ""
+    return f"{'at least ' if least else ''}{few}{factor_told(one.factor)}"
 
 
 def factor_told(factor: float) -> str:

@@ -156,8 +156,8 @@ def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: in
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:
     """Return the step whose run has to be made again. It is the reason why the two runs cannot be compared, settings
-    changed during it, it sent few of the messages that are counted, it was disturbed although it has no noise, or a
-    cause that is not known makes the verdict doubtful.
+    changed during it, it sent few of the messages that are counted, it was disturbed although it has no noise or
+    without a trace that shows by what, or a cause that is not known makes the verdict doubtful.
     Return None if there is no such run, or if it cannot be made now. ``view``: the comparison of ``both``, the
     chapter's two runs."""
     number = view.reason.run if view is not None and view.reason is not None else None
@@ -167,6 +167,9 @@ def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[K
         number = to_repeat(both, titles_of(walk.runs.shows))
     if number is None:
         number = disturbed_control(both)
+    if number is None and view is not None and view.relation == "changed":
+        disturbed = disturbances.disturbed_without_trace(both)
+        number = disturbed[0] if len(disturbed) == 1 else None
     if number is None and view is not None and view.judgement is not None:
         number = view.judgement.unknown_run
     if number is None or walk.hunts:

@@ -131,22 +131,22 @@ def kind_or_result(entry: PathEntry) -> tuple[str, str]:
     if own.proof is not None:
         return _PROVEN[own.proof]
     if own.latency == "alike":
-        return _apart_told(own.apart), "text"
+        return _apart_told(own.apart, few=own.few), "text"
     if own.figure and own.latency in _UNCLEAR:
         return _COUNT_MOVED, "text"
     return own.latency, _BETWEEN_RUNS.get(own.latency, "text")
 
 
-def _apart_told(factor: float | None) -> str:
+def _apart_told(factor: float | None, *, few: bool = False) -> str:
     """Return by how much two runs without a change differ, in a few words: ``runs differ 41 %``. ``factor``: None if
-    too few events were counted for a factor."""
+    too few events were counted for a factor. ``few``: True for a figure of few stalls, which gets the usual mark."""
     if factor is None:
         return "two equal runs"
     # Before two runs are judged, home needs none of these modules.
     from jitter_workshop.flow.measuring.unchanged import factor_told
     from jitter_workshop.stats.effect import ALIKE
 
-    return "runs agree" if factor < ALIKE else f"runs differ {factor_told(factor)}"
+    return "runs agree" if factor < ALIKE else f"runs differ {'~' if few else ''}{factor_told(factor)}"
 
 
 def _result_means(own: OwnResult) -> str:
@@ -154,7 +154,8 @@ def _result_means(own: OwnResult) -> str:
     if own.proof is not None:
         return "by your proof, better evidence than two runs"
     if own.latency == "alike":
-        few = "" if own.apart is not None else "; too few stalls to say how far they differ"
+        few = "; ~ fewer than ten stalls beyond it" if own.few else ""
+        few = few if own.apart is not None else "; too few stalls to say how far they differ"
         return f"by {own.judge}{' of ' if own.judge else ''}your two runs; nothing was changed between them{few}"
     if own.latency == "not read":
         return "no kept report is of this version; the step compare reads the traces"

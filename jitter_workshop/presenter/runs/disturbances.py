@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.flow.measuring.known_reason import loads_by_name, loads_by_trace, measured_cpus
+from jitter_workshop.model.effect import RUN_NAMES
 from jitter_workshop.model.evidence import MEASURED, task_called
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import many
@@ -27,7 +28,7 @@ def disturbance_clause(seen: KnownRun, least: float = 0.0) -> str:
 
     The busiest task comes first. Tasks with the same name are added up. With a trace, the clause is like ``disturbed by
     qemu (87 % of our CPU) and 2 more``. Without a trace, each task's time on all CPUs is known, and the clause is like
-    ``qemu used 40 % of this host's CPU time during the run``. Such times leave short-lived tasks out (UNCOUNTED).
+    ``qemu used 40 % of one CPU's time during the run``. Such times leave short-lived tasks out (UNCOUNTED).
     ``least``: tasks with a smaller percentage of one CPU are not named.
     """
     named, used = _disturbers(seen, least)
@@ -57,7 +58,7 @@ def disturbed_in_full(seen: KnownRun) -> str:
 
 def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     """Return the tasks that disturbed a run: (names with shares of the measured CPUs, ""), if the run has a trace.
-    Without a trace, return ("", a clause such as ``qemu used 40 % of this host's CPU time``). Return ("", "") for no
+    Without a trace, return ("", a clause such as ``qemu used 40 % of one CPU's time``). Return ("", "") for no
     task. ``least``: as in :func:`disturbance_clause`."""
     together = loads_by_trace(seen)
     traced = together is not None
@@ -67,14 +68,13 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
     if not loads:
         return "", ""
     more = len(loads) - _NAMED
-    number = None if traced else _host_cpus(seen.run)
-    shares = [f"{_share(percent / number)} %" if number else f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    shares = [f"{percent:.3g} %" if traced else f"{_share(percent)} %" for _, percent in loads[:_NAMED]]
     if traced:
         shares[0] += _our_cpus(seen)
         named = ", ".join(f"{task_called(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
         return f"{named}{f' and {more} more' if more > 0 else ''}", ""
     used = [f"{task_called(name)} used {share}" for (name, _), share in zip(loads, shares, strict=False)]
-    used[0] += " of this host's CPU time" if number else " of one CPU's time"
+    used[0] += " of one CPU's time"
     rest = f" and {many(more, 'other task')} used less" if more > 0 else ""
     return "", f"{', '.join(used)}{rest}"
 
@@ -82,12 +82,6 @@ def _disturbers(seen: KnownRun, least: float = 0.0) -> tuple[str, str]:
 def _share(percent: float) -> str:
     """Return a percentage with two significant digits, never as a power of ten."""
     return f"{percent:.2g}" if percent < _WHOLE_PERCENT else f"{percent:.0f}"
-
-
-def _host_cpus(run: Run) -> int | None:
-    """Return the number of CPUs that were online on a run's host; None if the run does not say it."""
-    online = run.host.get("cpus_online")
-    return len(online) or None if isinstance(online, list | tuple) else None
 
 
 def _our_cpus(seen: KnownRun) -> str:
@@ -111,3 +105,36 @@ def disturbances_of_two(runs: Sequence[KnownRun], least: float) -> list[str]:
         told += [f"The {which} run was disturbed by {named}."] if named else []
         told += [f"In the {which} run, {used}."] if used else []
     return told
+
+
+def disturbed_without_trace(runs: Sequence[KnownRun]) -> tuple[int, ...]:
+    """Return the indices of the runs that other tasks disturbed by at least NOTICED_PERCENT of a CPU, if none of two
+    runs has a trace, which would show the stalls of each task. Return () for runs of another or an emulated machine."""
+    if any(seen.timeless or seen.recorded is not None or loads_by_trace(seen) is not None for seen in runs):
+        return ()
+    return tuple(at for at, seen in enumerate(runs) if loads_by_name(seen.run))
+
+
+def disturbed_pair_told(runs: Sequence[KnownRun], *, judged: bool, key: str = "") -> str:
+    """Return a sentence on :func:`disturbed_without_trace`, with its consequence; "" if no run was disturbed so.
+    ``judged``: True if the verdict calls the second run better or worse, or perhaps so: the verdict then has its own
+    rule on other work. ``key``: the key that makes the one disturbed run again; "" for none."""
+    found = disturbed_without_trace(runs)
+    if not found:
+        return ""
+    both = len(found) > 1
+    whose = f"{'Both runs were' if both else f'The {RUN_NAMES[found[0]]} run was'} disturbed"
+    busiest = " and ".join(dict.fromkeys(_busiest(runs[at].run) for at in found))
+    if judged:
+        why = f"{'their' if both else 'its'} longest stalls may come from this"
+    else:
+        why = "their tails are not comparable" if both else "its tail is not comparable"
+    again = f" {key} measures again." if key and not both else ""
+    return f"{whose} ({busiest} of a CPU): {why}.{again}"
+
+
+def _busiest(run: Run) -> str:
+    """Return the task that used most CPU time during a run, with its share of one CPU: ``python3, 1.2 %``."""
+    loads = loads_by_name(run)
+    name = max(loads, key=lambda one: loads[one])
+    return f"{task_called(name)}, {_share(loads[name])} %"

@@ -24,7 +24,7 @@ from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import PATH, capital, clean
 from jitter_workshop.presenter.runs.control_run import control_told
-from jitter_workshop.presenter.runs.disturbances import disturbances_of_two
+from jitter_workshop.presenter.runs.disturbances import disturbances_of_two, disturbed_pair_told
 from jitter_workshop.presenter.runs.effect_table import OF_A_CHANGE, both_times, of_a_second
 from jitter_workshop.presenter.runs.effect_words import apart, describe_effect, doubt_told
 from jitter_workshop.presenter.runs.longest_stall import said_of_longest
@@ -180,6 +180,12 @@ def _of_change(
     others = "" if reason is not None else " ".join(disturbances_of_two(runs, MUCH_WORK))
     smaller = "" if reason is not None else " ".join(disturbances_of_two(runs, 0.0))
     other = said_of_other(judged.other)
+    disturbed = ""
+    if reason is None:
+        by_figure = judged.sure or judged.latency.startswith("perhaps")
+        disturbed = disturbed_pair_told(runs, judged=by_figure, key=key)
+    if disturbed:
+        others = smaller = ""
     fewer = few_sent(runs, _counts_told(found), key="" if reason is not None else key)
     left_out = _not_compared(found)
     control = "" if reason is not None else control_told(runs, key)
@@ -187,6 +193,7 @@ def _of_change(
         "" if reason is None else what_to_do(reason, "changed", key),
         other,
         control,
+        disturbed,
         fewer or sent_apart(runs),
         "" if reason is not None or control or fewer else _unknown_told(judged, key),
         proof if isinstance(proof, str) and not unproven else "",

@@ -23,9 +23,10 @@ def result_in_short(view: CompareView, *, unshown: bool = False) -> OwnResult:
     alike = view.comparison.comparable and view.relation == "alike" and not unshown
     if judged is not None and alike and judged.reason is None:
         judge = judged.found.tail
-        # Few events differ by chance, and a factor of none is not known.
-        firm = judge is not None and not (judge.at_least or judge.few or judge.by_chance)
-        return OwnResult("alike", apart=judge.factor, judge=judge.name) if judge and firm else OwnResult("alike")
+        # A count of few stalls differs by chance, and a factor of none is not known. A percentile of few is marked.
+        if judge is None or judge.at_least or judge.by_chance or (judge.few and judge.sort == "stalls"):
+            return OwnResult("alike")
+        return OwnResult("alike", apart=judge.factor, judge=judge.name, few=judge.few)
     if judged is None or unshown or not view.comparison.comparable or view.relation != "changed":
         return OwnResult("not comparable")
     figure = {"done": True, "not done": False}.get(judged.work)

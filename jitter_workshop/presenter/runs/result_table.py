@@ -43,6 +43,9 @@ _BAR_STYLES = ("curve_before", "curve_after")
 """The styles of the bars of the two runs: the colours of their curves."""
 MOST_ROWS = 3
 """The most rows beside a chart. The key t shows all."""
+_LONGEST_LABEL = 24
+"""The most characters of a cause's name in a cell. A longer one would leave the bars no room; the key t shows it."""
+_NEEDED = "× needed"
 _MOST_OF_IT = 0.5
 """The least share of a difference with which a cause is said to be most of it."""
 
@@ -105,7 +108,7 @@ def _explaining(judged: PairJudgement, times: Sequence[ResultRow]) -> ResultRow 
     if judged.cause is not None or (grew and judged.latency in ("worse", "perhaps worse")):
         row = times[-1]
     one = _alone(causes, row)
-    if one is None or _label(one) in row.told:
+    if one is None or _label(one) in row.told or len(_label(one)) > _LONGEST_LABEL:
         return row
     return dataclasses.replace(row, told=f"{_label(one)}: {row.told}" if row.told else _label(one))
 
@@ -146,6 +149,9 @@ def _without_repeats(rows: Sequence[ResultRow], judged: PairJudgement) -> list[R
         rest = row.told.removeprefix(said.get(row.name, "")).lstrip(", ")
         if rest.startswith("(") and rest.endswith(")"):
             rest = rest[1:-1]
+        if rest.endswith(_NEEDED):
+            # Alone in its row, the limit needs a sentence.
+            rest = f"below {rest.removesuffix(_NEEDED)}×: not counted"
         found.append(dataclasses.replace(row, told=rest))
     return found
 
@@ -230,7 +236,7 @@ def _difference(effect: Effect, which: tuple[str, str], *, limit: bool) -> str:
     if effect.against_time:
         return f"{told}, in no {effect.how.replace('fewer', 'less')} time"
     if not effect.at_least and (least := _least_that_counts(effect, limit=limit)) is not None:
-        return f"{told} ({f'{times_told(least)}× needed' if least <= MOVED else of_equal_runs(effect)})"
+        return f"{told} ({f'{times_told(least)}{_NEEDED}' if least <= MOVED else of_equal_runs(effect)})"
     doubt = short_doubt(effect)
     return f"{told}, {doubt}" if doubt else told
 
@@ -258,7 +264,8 @@ def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[
     small = max(before, after) < LEAST_TOLD * sum(one.ns[larger] for one in causes)
     least = "<" if any(one.at_most[1] for one in treated) and after >= 1 else ""
     told = f"{'>' if least and after < before and told[0].isdigit() else ''}{told}{'; <1 % of all' if small else ''}"
-    return [ResultRow(CAN_END, _time(before), f"{least}{_time(after)}", told, shares=_shares(before, after, least))]
+    first, second = _time(before, after), f"{least}{_time(after, before)}"
+    return [ResultRow(CAN_END, first, second, told, shares=_shares(before, after, least))]
 
 
 def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
@@ -269,7 +276,7 @@ def _of_others(causes: Sequence[CauseTime]) -> list[ResultRow]:
         return []
     whole = [sum(one.ns[run] for one in others) for run in (0, 1)]
     least = ["<" if any(one.at_most[run] for one in others) else "" for run in (0, 1)]
-    first, second = (f"{sign}{_time(ns)}" for sign, ns in zip(least, whole, strict=True))
+    first, second = (f"{sign}{_time(ns, max(whole))}" for sign, ns in zip(least, whole, strict=True))
     name = _OTHERS if len(others) < len(causes) else _ALL
     most, step = most_of_others(causes), whole[1] - whole[0]
     if most is None:
@@ -322,8 +329,11 @@ def _with_threads(rows: list[ResultRow], threads: int, width: int) -> list[Resul
     return longer if sum(sizes) + 3 * _GAP <= width else rows
 
 
-def _time(ns: float) -> str:
-    """Return a time of each second, in ns: ``4.2 ms/s``."""
+def _time(ns: float, beside: float) -> str:
+    """Return a time of each second, in ns: ``4.2 ms/s``. No time has the unit of the time ``beside``: a bare ``0/s``
+    reads as a count."""
+    if ns < 1 <= beside:
+        return f"0 {of_a_second(beside).split()[-1]}{SHORT_A_SECOND}"
     return f"{of_a_second(ns)}{SHORT_A_SECOND}"
 
 
