@@ -27,7 +27,9 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     if seen is None:
         return
     talk.tell(words.diagnosis_question(seen))
-    for told in filter(None, () if seen.quiet else (words.unnamed(seen), words.in_guest(seen))):
+    # After the answer, the list has a line for this time.
+    unnamed = words.unnamed(seen) if diagnosis.answered() is None else ""
+    for told in filter(None, () if seen.quiet else (unnamed, words.in_guest(seen))):
         talk.tell(told)
     talk.say("")
     if (needs := words.without_trace(seen)) and not seen.quiet:

@@ -18,7 +18,7 @@ OWN_SIGN = "*"
 ACTS_SIGN = "↓"
 """The sign beside a cause on which the chapter's change acts."""
 NO_EVENT = (
-    "Time without an event is not in the list: the hypervisor, the firmware or the memory took it, and the trace "
+    "Time without an event is not in the list: the hypervisor, the firmware or the memory may have taken it. The trace "
     "cannot tell which."
 )
 """The one wording for time without an event. The absence of an event is no cause, so no chapter asks for it."""
@@ -99,6 +99,8 @@ def took_most(
     other_ns: int | None = None,
     threads: int = 1,
     right: bool | None = None,
+    *,
+    of_these: bool = False,
 ) -> str:
     """Return a sentence that names the cause with most of the stalled time.
 
@@ -106,9 +108,11 @@ def took_most(
     learner's answer, if it is another cause, otherwise "". ``other_ns``: the time of ``other``; None if not known.
     ``threads``: the number of threads whose times are added up. The sentence names it, if there are several.
     ``right``: True if ``other`` is a right answer. If it took less time than a near one, the sentence says why.
+    ``of_these``: True if the time without an event is longer still, so that the cause is only the largest of the list.
     """
     summed = f" summed over {threads} threads" if threads > 1 else ""
-    said = f"{most} took the most time: {nice_ns(most_ns)}{summed}, {_part(share)} of the time of all stalls"
+    of = " of these causes" if of_these else ""
+    said = f"{most} took the most time{of}: {nice_ns(most_ns)}{summed}, {_part(share)} of the time of all stalls"
     if other:
         same = "is the same event and " if right and same_event(most_ns, other_ns) else ""
         said += f"; {other} {same}took {nice_ns(other_ns) if other_ns is not None else 'less'}"

@@ -1397,13 +1397,17 @@ async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over
         assert "COUNTS, PER SECOND" in text_of(app)
 
 
-async def test_compare_has_no_verdict_before_the_traces_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The traces can change the verdict: a learner must not see two.
+@pytest.mark.parametrize("readable", [True, False])
+async def test_compare_has_no_verdict_before_the_traces_are_read(
+    monkeypatch: pytest.MonkeyPatch, *, readable: bool
+) -> None:
+    # The traces can change the verdict: a learner must not see two. One that cannot be read changes nothing.
     gate, unread = threading.Event(), [True]
 
     def slowly(self: ChapterRuns) -> None:
         assert gate.wait(30)
-        unread.clear()
+        if readable:
+            unread.clear()
 
     monkeypatch.setattr(ChapterRuns, "read_figures", slowly)
     monkeypatch.setattr(ChapterRuns, "unread", property(lambda self: bool(unread)))

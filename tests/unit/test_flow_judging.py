@@ -125,7 +125,7 @@ def test_fewer_long_stalls_are_only_perhaps_a_gain_if_the_change_ends_nothing_as
     )
     judged = judge_pair(Effects(fewer, None, fewer, tail=fewer, causes=causes))
     assert (judged.latency, judged.doubt) == (latency, "short cause" if told else "")
-    said = f"Latency: perhaps better (what the change can end took only {told} a stall)."
+    said = f"Latency: perhaps better (what the change can end took only {told} a stall on average)."
     assert (verdict_of_change(judged, 200).plain == said) is bool(told)
     # Stalls of 10 µs can come from it, and a loss is not what the change was made for.
     shorter = dataclasses.replace(fewer, name=FIGURES["stalls-10us"].title)

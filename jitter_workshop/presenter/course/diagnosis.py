@@ -282,7 +282,9 @@ def _not_listed(seen: SeenCauses) -> list[str]:
     if seen.source != "trace" or seen.emulated:
         return []
     listed = sum(map(seen.weight, seen.suspects)) + seen.others_ns
-    own = seen.stalled_ns - listed - seen.unnamed_ns - seen.unknown_ns
+    # Without the time of the smaller causes, the rest is theirs, too.
+    rest = seen.stalled_ns - listed - seen.unnamed_ns - seen.unknown_ns
+    own = 0 if seen.others and not seen.others_ns else rest
     parts = ((seen.unnamed_ns, WITHOUT_EVENT), (seen.unknown_ns, LACKS_EVENT), (own, OF_THEMSELVES))
     return [f"{nice_ns(ns)} {reason}" for ns, reason in parts if ns >= LEAST_REST * seen.stalled_ns > 0]
 
@@ -349,7 +351,9 @@ def largest_cause_sentences(found: Diagnosed, seen: SeenCauses, chapter: Chapter
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
         return came_most(most.label, other), meaning
-    said = took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns, seen.threads)
+    largest = most.total_ns or 0
+    of_these = seen.unnamed_ns > largest
+    said = took_most(most.label, largest, found.share, other, chosen.total_ns, seen.threads, of_these=of_these)
     return " ".join(filter(None, (said, _of_longest(most, seen)))), meaning
 
 

@@ -127,7 +127,7 @@ def causes_above(judged: PairJudgement | None, runs: Sequence[KnownRun]) -> set[
         return set()
     rows = (row for row in few_rows(judged, runs, RUN_HEADS[:2]) if row.name in _TIMES)
     found = (_alone(judged.found.causes, row) for row in rows)
-    return {one.label for one in found if one is not None}
+    return {one.label for one in found if one is not None and len(_label(one)) <= _LONGEST_LABEL}
 
 
 def names_told(judged: PairJudgement | None, runs: Sequence[KnownRun], *, few: bool = False) -> set[str]:
@@ -149,6 +149,9 @@ def _without_repeats(rows: Sequence[ResultRow], judged: PairJudgement) -> list[R
         rest = row.told.removeprefix(said.get(row.name, "")).lstrip(", ")
         if rest.startswith("(") and rest.endswith(")"):
             rest = rest[1:-1]
+        if rest.endswith(_NEEDED) and judged.opposed is not None and row.name == judged.opposed.name:
+            # This figure counts against the other one, however little it moved.
+            rest = ""
         if rest.endswith(_NEEDED):
             # Alone in its row, the limit needs a sentence.
             rest = f"below {rest.removesuffix(_NEEDED)}×: not counted"

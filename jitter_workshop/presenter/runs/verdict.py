@@ -140,7 +140,7 @@ def _size(effect: Effect, *, values: bool = False) -> str:
     """Return ``p99.9 is 17× shorter, 210 µs → 12 µs``. ``values``: False to leave the two values out."""
     both, verb = f", {' → '.join(effect.values)}" if values else "", "are" if effect.name.startswith("stalls") else "is"
     if effect.at_least:
-        return f"{effect.name} {verb} {'gone' if effect.direction == 'better' else 'new'}{both}"
+        return f"{effect.name} {verb} {'new' if effect.larger else 'gone'}{both}"
     factor = difference_told(effect.factor, effect.how)
     return f"{factor} {effect.name}{both}" if effect.sort == "stalls" else f"{effect.name} {verb} {factor}{both}"
 
@@ -168,7 +168,7 @@ def _why_perhaps(judged: PairJudgement) -> str:
         case "other work":
             return f"more other work in the {RUN_NAMES[1]} run"
         case "short cause" if judged.short_ns is not None:
-            return f"what the change can end took only {nice_ns(round(judged.short_ns))} a stall"
+            return f"what the change can end took only {nice_ns(round(judged.short_ns))} a stall on average"
         case "other figure" if (judge := judged.found.tail) is not None:
             return f"judged by {judge.name}: {_moved(judge)}"
     return ""

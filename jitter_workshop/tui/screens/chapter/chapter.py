@@ -751,7 +751,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         elif not self._finishing:
             self._finishing = True
             self.tell(FINISHING)
-            self.call_after_refresh(self._go_on_now)
+            self.call_after_refresh(self._finish)
+
+    def _finish(self) -> None:
+        """Finish the chapter, unless a later key has led elsewhere."""
+        if self._finishing and self.is_current:
+            self._go_on_now()
 
     def _go_on_now(self) -> None:
         self._finishing, asked = False, self.step == "diagnose"
@@ -767,6 +772,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def action_back(self) -> None:
+        self._finishing = False
         if self.walk.back() is not None:
             self.enter_step()
         else:

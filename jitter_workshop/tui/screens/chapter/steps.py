@@ -1366,23 +1366,30 @@ class Compare(Step):
         """The comparison of both runs; None if a run is missing, on a recording, and after a cure."""
         self._judgement: PairJudgement | None = None
         """The judgement of both runs, also on a recording; None if they cannot be compared."""
-        self._waits = False
-        """True until the traces of both runs are read: they can change the judgement."""
+        self._reading: object | None = None
+        """The reading of the traces of both runs, which can change the judgement; None if it has ended."""
 
     def enter(self) -> None:
         self.resumed()
         super().enter()
         self._read = False
+        self._reading = None
         if not self.walk.host.rehearsed and self.walk.runs.unread:
-            self.screen.run_worker(self._read_traces(), exclusive=True, group="compare")
+            self._reading = object()
+            self.screen.run_worker(self._read_traces(self._reading), exclusive=True, group="compare")
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
         self.page.table = recorded
 
-    async def _read_traces(self) -> None:
-        """Read the traces of both runs on a thread, and then draw the step again."""
+    async def _read_traces(self, reading: object) -> None:
+        """Read the traces of both runs on a thread, and then draw the step again. The judgement then goes without a
+        trace that cannot be read. ``reading``: this reading; a later one has another object."""
         self.screen.tell(causes.READING)
-        await aside(self.walk.runs.read_figures)
+        try:
+            await aside(self.walk.runs.read_figures)
+        finally:
+            if self._reading is reading:
+                self._reading = None
         if self.screen.said == causes.READING:
             self.screen.said = ""
         if self.on_screen:
@@ -1394,7 +1401,6 @@ class Compare(Step):
         self._both = self.walk.runs.before_and_after()
         self._cured = cure.view(self.walk) if self.walk.hunts else None
         self._compared = None if rehearsed or self._cured is not None else compared.view()
-        self._waits = self._compared is not None and self.walk.runs.unread
         own = self._compared.judgement if self._compared is not None else None
         self._judgement = compared.of_recordings() if rehearsed else own
 
@@ -1602,7 +1608,7 @@ class Compare(Step):
     @property
     def _sure(self) -> bool:
         """Return True if the result calls the second run better or worse."""
-        return self._judgement is not None and self._judgement.sure and not self._waits
+        return self._judgement is not None and self._judgement.sure and self._reading is None
 
     @property
     def _reason(self) -> KnownReason | None:
@@ -1655,7 +1661,7 @@ class Compare(Step):
             return Result(wrap(Text(self._compared.headline, "text"), width), uncut=1)
         if both is None or found is None:
             return Result([])
-        if self._waits:
+        if self._reading is not None:
             return Result(wrap(effect.WAITS, width, style="text"), uncut=1)
         if self.walk.host.rehearsed:
             return effect.result_of_two_runs(found, both, width, short=self._short)
@@ -1708,7 +1714,7 @@ class Compare(Step):
         return f"{effect.PROOF_BY_KEY if self.offers_proof else effect.NOT_PROVEN}."
 
     def headline(self) -> tuple[str, str]:
-        if self._relation != "changed" or self._waits or proof.leads(self.proof):
+        if self._relation != "changed" or self._reading is not None or proof.leads(self.proof):
             return "", ""
         return large_figure.large_factor(self._judgement)
 
