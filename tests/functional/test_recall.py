@@ -245,7 +245,7 @@ async def test_zero_shows_the_answer_and_is_no_wrong_answer(workshop: FakeWorksh
         await pilot.press("0")
         said = text(page)
         assert f"The answer is {right}." in said
-        assert f"✓ {right}  " in said
+        assert f"→ {right}  " in said
         assert "✗" not in said
         assert "0  I do not know" not in said
         assert workshop.context.session.recall.cards[first].box == 1
