@@ -1372,6 +1372,16 @@ async def test_settings_that_changed_between_the_runs_come_first_and_nothing_is_
         assert "better" not in " ".join(text_of(app).split()).replace("So neither run is better or worse.", "")
 
 
+def compared_pinning() -> FakeWorkshop:
+    """Return a workshop at the step compare of the chapter on pinning, with both of its runs."""
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    return workshop
+
+
 @pytest.mark.parametrize(
     ("size", "left"), [((80, 24), False), ((120, 36), False), ((160, 48), True), ((160, 30), False)]
 )
@@ -1379,12 +1389,7 @@ async def test_a_large_screen_has_the_counts_below_the_lesson_and_the_chart_over
     size: tuple[int, int], left: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Compare, "counts", lambda self, width: [Text("COUNTS, PER SECOND")])
-    workshop = FakeWorkshop.open(course_dir=builtin_course())
-    assert isinstance(workshop, FakeWorkshop)
-    walk = workshop.walk("pinning")
-    measured(workshop, walk, "measure", "again")
-    walk.go("compare")
-    app = WorkshopApp(workshop, "pinning")
+    app = WorkshopApp(compared_pinning(), "pinning")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         page = "\n".join(line.plain for line in chapter_of(app).sheet("#lesson-sheet").lines(60))
@@ -1411,12 +1416,7 @@ async def test_compare_has_no_verdict_before_the_traces_are_read(
 
     monkeypatch.setattr(ChapterRuns, "read_figures", slowly)
     monkeypatch.setattr(ChapterRuns, "unread", property(lambda self: bool(unread)))
-    workshop = FakeWorkshop.open(course_dir=builtin_course())
-    assert isinstance(workshop, FakeWorkshop)
-    walk = workshop.walk("pinning")
-    measured(workshop, walk, "measure", "again")
-    walk.go("compare")
-    app = WorkshopApp(workshop, "pinning")
+    app = WorkshopApp(compared_pinning(), "pinning")
     async with app.run_test(size=(80, 24)) as pilot:
         try:
             await pilot.pause()
@@ -1445,12 +1445,7 @@ async def test_compare_has_three_figures_and_the_large_causes_and_t_shows_all(
     found = Effects(None, None, tail, shown=moves, tail=tail, causes=causes)
     monkeypatch.setattr(comparison, "judge_pair", lambda _, runs, relation: judge_pair(found, runs, relation))
     monkeypatch.setattr(chapter_steps, "count_effects", lambda *_: (moves, timer))
-    workshop = FakeWorkshop.open(course_dir=builtin_course())
-    assert isinstance(workshop, FakeWorkshop)
-    walk = workshop.walk("pinning")
-    measured(workshop, walk, "measure", "again")
-    walk.go("compare")
-    app = WorkshopApp(workshop, "pinning")
+    app = WorkshopApp(compared_pinning(), "pinning")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         assert "t all figures" in text_of(app)

@@ -33,6 +33,7 @@ from jitter_workshop.presenter.runs.omission import titles_of, to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
     Lines,
+    first_lines,
     grouped_number,
     items,
     keyed,
@@ -558,11 +559,7 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
     reasons = (reason, reason.partition(": ")[0])
     offers = (f" {practice}", "") if live and practice else ("",)
     forms = [banner(why, offer) for offer in offers for why in reasons]
-    lines = next((form for form in forms if len(form) <= 2), forms[-1])
-    if len(lines) > 2:
-        lines[1].truncate(max(width - 2, 1))
-        lines[1].append(" …")
-    return lines[:2]
+    return first_lines(next((form for form in forms if len(form) <= 2), forms[-1]), 2, width)
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:

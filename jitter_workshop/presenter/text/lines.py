@@ -157,6 +157,15 @@ def _codes(style: str) -> str:
 # -- paragraphs --------------------------------------------------------------------------------------------------------
 
 
+def first_lines(lines: Lines, most: int, width: int) -> Lines:
+    """Return the first ``most`` lines. If there are more, the last returned one ends with …, within ``width`` cells."""
+    found = lines[:most]
+    if len(lines) > most:
+        found[-1].truncate(max(width - 2, 1))
+        found[-1].append(" …")
+    return found
+
+
 def cpus_in_short(text: str) -> str:
     """Return a text in which each long list of CPUs is shortened: ``195,199,203,207,…,255 (16 CPUs)``. Such a list
     keeps its first ranges and its last range, and tells its number of CPUs. Use this only where the whole list can be

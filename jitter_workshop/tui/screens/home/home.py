@@ -47,7 +47,16 @@ from jitter_workshop.presenter.host.changes import (
     root_words,
 )
 from jitter_workshop.presenter.host.plan import NO_RIGHTS
-from jitter_workshop.presenter.text.lines import MANY_CPUS, bar_of_value, cpus_in_short, keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.text.lines import (
+    MANY_CPUS,
+    bar_of_value,
+    cpus_in_short,
+    first_lines,
+    keyed,
+    log_bar,
+    two_ends,
+    wrap,
+)
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -268,12 +277,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             [line for text in form if text for line in wrap(Text(clean(text, SENTENCE), "dim"), width, "  ")]
             for form in forms
         ]
-        lines = next((one for one in laid if len(one) <= rows), laid[-1])
-        if len(lines) > rows:
-            lines = lines[:rows]
-            lines[-1].truncate(width - 2)
-            lines[-1].append(" …")
-        return lines
+        return first_lines(next((one for one in laid if len(one) <= rows), laid[-1]), rows, width)
 
     def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
@@ -354,11 +358,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             told = Text.assemble(
                 (clean(last[0], ID), "text"), (_BETWEEN_FACTS, "dim"), (clean(last[1], SENTENCE), "text")
             )
-            lines = wrap(told, width, _BEFORE_LAST)
-            if len(lines) > _MOST_LAST:
-                del lines[_MOST_LAST:]
-                lines[-1].truncate(max(width - 2, 1))
-                lines[-1].append(" …")
+            lines = first_lines(wrap(told, width, _BEFORE_LAST), _MOST_LAST, width)
             lines[0].stylize("bold dim", 0, len(_BEFORE_LAST))
             yield from lines
 
