@@ -20,7 +20,7 @@ from jitter_workshop.paths import assets
 
 RECORDINGS = assets() / "recordings"
 
-_OWN, _FOREIGN = "●■◆▲▼★", "○□◇△"
+_OWN, _FOREIGN = "●■◆▲▼★", "○□◇△▬"
 """The marks of curves that were measured here, and of all others."""
 _ELSEWHERE = re.compile(r"\b(?:recorded|published|laptop)\b")
 """The words that name a curve of another machine: the published ones are a laptop's."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from jitter_workshop.chart.marks import current
 from jitter_workshop.chart.style import plain_style
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
@@ -395,19 +396,20 @@ def grid_cells(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette, h
     first one on.
 
     If more than every second row has a tick, only every second tick has a line. Without a faint colour in the theme,
-    draw only dots where lines cross.
+    draw only dots where lines cross. In ASCII, a dot would be the sign of a filled space.
     """
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]
     columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
     rows, lines = {frame.row(t.position) for t in labels}, bool(theme.grid)
+    crossing = "┼" if lines or current() == "ascii" else "·"
     if lines and 2 * len(rows) > frame.rows + 1:
         rows = set(sorted(rows)[::2])
     for row in range(head, frame.rows):
         for column in range(frame.columns):
             if row in rows and column in columns:
-                cells[row][column] = ("┼" if lines else "·", faint)
+                cells[row][column] = (crossing, faint)
             elif lines and row in rows:
                 cells[row][column] = ("┈", faint)
             elif lines and column in columns:

@@ -41,13 +41,16 @@ from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe_octants
 from jitter_workshop.chart.signs import Place, Signs, along_curves, placed
 from jitter_workshop.chart.style import (
+    BLOCK,
     COMBINED,
     COMBINED_MARK,
     FILLS,
     MARK_GLYPH,
     TINTED_FILLS,
     ChartPoint,
+    at_height,
     fill_style,
+    in_blocks,
     legend_lines,
     looks,
     names,
@@ -114,7 +117,7 @@ def draw_curves(
     Below 24×4 the text has empty lines only. A curve is solid at a percentile if at least ten samples are above this
     percentile. Elsewhere the curve is dotted. A cell that several curves cross has the dots of all of them, in the
     colour of one curve. Each curve's sign is drawn at p50, at ``asked`` and at the last point. Signs of several curves
-    in one cell are one combined sign.
+    in one cell are one combined sign. With colours, a sign is a block, drawn at the height of its value in its cell.
 
     - ``highlight``: the index of the curve that is drawn last and bright; None draws all curves alike.
     - ``marks``: guesses, as (percentile, ns).
@@ -131,8 +134,8 @@ def draw_curves(
     - ``legend_width``: the columns of a line of the legend; None for ``width``.
     """
     palette, chosen = theme_named(theme), tuple(marks)
-    glyphs = [look.glyph for look in looks(curves, palette, highlight, crowd)]
-    tinted = bool(palette.good) and theme != PLAIN
+    every = looks(curves, palette, highlight, crowd)
+    tinted = bool(palette.good)
     looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
     draw = functools.partial(_render, tuple(curves), width, height, *looking)
     # A row above the curves takes room from them, so it is there only if the words on a distance have no place near it.
@@ -146,12 +149,11 @@ def draw_curves(
     if legend is not None and signed > 0:
         _, shaded, combined, _ = draw(keyed=True, told=True)
         second = between[1] if between is not None else len(curves) - 1
-        glyph = spelled(Text(glyphs[second]), current()).plain
         room = legend_width or width
         keys = [spelled(key, current()) for key in key_texts(shaded, palette, tinted)]
-        keyed = bool(keys) and put_in_legend(legend, glyph, keys, room)
-        key = combined_text(combined, glyphs, signed, palette)
-        told = bool(combined) and put_in_legend(legend, glyph, [spelled(key, current())], room)
+        keyed = bool(keys) and put_in_legend(legend, second - crowd, keys, room)
+        key = spelled(combined_text(combined, every, signed, palette), current())
+        told = bool(combined) and put_in_legend(legend, second - crowd, [key], room)
     return draw(keyed=keyed, told=told)[0].copy()
 
 
@@ -216,14 +218,17 @@ def _render(
         signs = placed(frame, {i: values[i] for i in sorted(with_sign)}, guessed, drawn)
     else:
         signs = along_curves(frame, {i: paths[i] for i in reversed(with_sign)}, drawn)
-    for (column, row), i in signs.curves.items():
-        cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
-    for column, row in signs.shared:
-        style = plain_style(theme.text, bold=True)
-        cells[row][column] = (COMBINED, style + Style(bgcolor=cells[row][column][1].bgcolor))
+    both = plain_style(theme.text, bold=True)
+    chosen = {cell: (every[i].glyph, every[i].point) for cell, i in signs.curves.items()}
+    chosen |= dict.fromkeys(signs.shared, (BLOCK if in_blocks(theme) else COMBINED, both))
+    for cell, (glyph, style) in chosen.items():
+        column, row = cell
+        sign = at_height(glyph, signs.below.get(cell, 0.0)) if in_blocks(theme) else glyph
+        cells[row][column] = (sign, style + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_guesses(frame, cells, signs, theme, dotted)
     first = [percentile for percentile, _ in marks]
-    away = None if gap is None else put_gap(frame, cells, curves, gap, theme, ticked)
+    signed_at = {cell for cell in (*chosen, *signs.guesses) if cell is not None}
+    away = None if gap is None else put_gap(frame, cells, curves, gap, theme, ticked, signed_at)
     if gap is not None and gap.percentile is not None and away is not None:
         first.append(gap.percentile)
     if not tinted:
@@ -234,8 +239,7 @@ def _render(
         put_key(frame, cells, shaded, theme, tinted, ticked)
     combined = frozenset(map(tuple, signs.shared.values()))
     if combined and not told:
-        glyphs = [spelled(Text(look.glyph), kind).plain for look in every]
-        put_combined(frame, cells, combined_text(combined, glyphs, len(curves) - crowd, theme), ticked)
+        put_combined(frame, cells, spelled(combined_text(combined, every, len(curves) - crowd, theme), kind), ticked)
     text = spelled(framed(frame, cells, labels, [*first, asked], theme, head), kind)
     return text, frozenset(shaded), combined, away
 
@@ -502,7 +506,7 @@ def plain_curve_lines(
     two lines per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
-    below_it = legend_lines(curves[crowd:], width=width)
+    below_it = legend_lines(curves[crowd:], theme=PLAIN, width=width)
     chart = draw_curves(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between, legend=below_it)
     return [line.rstrip() for line in (*chart.plain.split("\n"), *(entry.plain for entry in below_it))]
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from rich.style import Style
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import COMBINED, COMBINED_MARK, FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, plain_style
+from jitter_workshop.chart.style import COMBINED_MARK, FILLS, MARK_GLYPH, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
@@ -61,19 +61,21 @@ def put_gap(
     gap: Gap,
     theme: Palette,
     ticked: Collection[int],
+    marked: Collection[tuple[int, int]] = (),
 ) -> int | None:
     """Draw the distance of two curves into ``cells``: a label, and a line beside it if this has cells between its ends.
     The line is upright at a percentile, and level at a latency. It ends at the curves. No line is drawn without a
     label, which explains it.
 
     The label covers no dot. In the rows ``ticked``, those of labels of the y axis, it stands only where it has no other
-    place, and away from the axis. Only the label of a latency may stand anywhere in the row of this latency.
+    place, and away from the axis. Only the label of a latency may stand anywhere in the row of this latency. The line
+    leaves out the cells ``marked``, as (column, row), which show signs: a sign is itself an end of the line.
 
     Return the rows between the distance and its label; None if no label is drawn: a curve has no value in the plot at
     this percentile, or does not reach this latency there, or the label has no room.
     """
     if gap.percentile is None:
-        return _put_level(frame, cells, curves, gap, theme, ticked)
+        return _put_level(frame, cells, curves, gap, theme, ticked, marked)
     column = frame.column(scale.x_of_percentile(gap.percentile))
     values = {i: curve_value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves)}
     rows = sorted(frame.row(scale.y_of_ns(value)) for value in values.values() if value is not None)
@@ -83,7 +85,7 @@ def put_gap(
     style = _style(gap, theme)
     line = [(row, column) for row in range(top, bottom + 1)] if bottom - top >= _BETWEEN else []
     trial = [list(row) for row in cells]
-    _put_line(trial, line, ("┬", "│", "┴"), style)
+    _put_line(trial, line, ("┬", "│", "┴"), style, marked)
     near = sorted(range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom))
     middle = ((top + bottom) // 2, column)
     places = partial(_beside, near, column)
@@ -99,16 +101,19 @@ def _beside(rows: Sequence[int], column: int, size: int) -> list[tuple[int, int]
 
 
 def _put_line(
-    cells: list[list[Cell]], places: Sequence[tuple[int, int]], signs: tuple[str, str, str], style: Style
+    cells: list[list[Cell]],
+    places: Sequence[tuple[int, int]],
+    signs: tuple[str, str, str],
+    style: Style,
+    marked: Collection[tuple[int, int]],
 ) -> None:
-    """Draw a line between two curves through the cells (row, column) of ``places``. ``signs``: the characters of its
-    first end, its middle and its other end."""
+    """Draw a line between two curves through the cells (row, column) of ``places``, except those ``marked``. ``signs``:
+    the characters of its first end, its middle and its other end."""
     first, middle, last = signs
     for at, (row, column) in enumerate(places):
-        ends = at in (0, len(places) - 1)
-        if ends and cells[row][column][0] in {*SIGNS, COMBINED, COMBINED_MARK}:
-            # A curve's sign is itself an end of the line.
+        if (column, row) in marked:
             continue
+        ends = at in (0, len(places) - 1)
         character = middle if not ends else last if at else first
         cells[row][column] = (character, style + Style(bgcolor=cells[row][column][1].bgcolor))
 
@@ -120,6 +125,7 @@ def _put_level(
     gap: Gap,
     theme: Palette,
     ticked: Collection[int],
+    marked: Collection[tuple[int, int]],
 ) -> int | None:
     """Draw the distance of two curves at a latency, as :func:`put_gap` does."""
     level_ns = gap.level_ns or 0
@@ -132,7 +138,7 @@ def _put_level(
     style = _style(gap, theme)
     line = [(row, column) for column in range(left, right + 1)] if right - left >= _BETWEEN else []
     trial = [list(one) for one in cells]
-    _put_line(trial, line, ("├", "─", "┤"), style)
+    _put_line(trial, line, ("├", "─", "┤"), style, marked)
     near = [r for step in (1, 2, 3) for r in (row - step, row + step) if 0 <= r < frame.rows]
 
     def places(size: int) -> list[tuple[int, int]]:

@@ -10,7 +10,19 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import COMBINED, FILLS, MARK_GLYPH, SIGNS, TINTED_FILLS, fill_style, plain_style
+from jitter_workshop.chart.marks import current, spelled
+from jitter_workshop.chart.style import (
+    BLOCK,
+    COMBINED,
+    FILLS,
+    MARK_GLYPH,
+    SIGNS,
+    TINTED_FILLS,
+    CurveLook,
+    fill_style,
+    in_blocks,
+    plain_style,
+)
 from jitter_workshop.model.palette import Palette
 
 _WORDS = {True: "second run better", False: "second run worse"}
@@ -42,43 +54,47 @@ def key_texts(shaded: Collection[bool], theme: Palette, tinted: bool) -> list[Te
     return found
 
 
-def combined_text(combined: Collection[Sequence[int]], glyphs: Sequence[str], curves: int, theme: Palette) -> Text:
+def combined_text(combined: Collection[Sequence[int]], every: Sequence[CurveLook], curves: int, theme: Palette) -> Text:
     """Return the key of combined signs as text: the curves for which all of them stand, or the numbers of curves.
 
-    ``combined``: the indices of each combined sign's curves. ``glyphs``: the sign of each curve. ``curves``: how many
+    ``combined``: the indices of each combined sign's curves. ``every``: the look of each curve. ``curves``: how many
     curves of the chart have signs.
     """
     groups = sorted(set(map(tuple, combined)))
     numbers = sorted({len(group) for group in groups})
+    dim = plain_style(theme.dim, dim=True)
+    sign = BLOCK if in_blocks(theme) else COMBINED
+    text = Text(no_wrap=True, end="").append(f"{sign} ", plain_style(theme.text, bold=True))
     if len(groups) == 1 and numbers[0] < curves:
-        one = [glyphs[at] for at in groups[0]]
-        said = f"{' '.join(one[:-1])} and {one[-1]}"
-    elif numbers in ([], [curves]):
-        said = "both curves" if curves == _BOTH else f"all {nice_count(curves)} curves"
-    else:
-        said = f"{' or '.join(map(nice_count, numbers))} curves"
-    text = Text(no_wrap=True, end="").append(f"{COMBINED} ", plain_style(theme.text, bold=True))
-    return text.append(said, plain_style(theme.dim, dim=True))
+        *others, last = [every[at] for at in groups[0]]
+        for look in others:
+            text.append(f"{look.glyph} ", look.point)
+        return text.append("and ", dim).append(last.glyph, last.point)
+    if numbers in ([], [curves]):
+        return text.append("both curves" if curves == _BOTH else f"all {nice_count(curves)} curves", dim)
+    return text.append(f"{' or '.join(map(nice_count, numbers))} curves", dim)
 
 
 def nice_count(number: int) -> str:
     return _NUMBERS.get(number, str(number))
 
 
-def put_in_legend(legend: list[Text], glyph: str, keys: Sequence[Text], width: int) -> bool:
+def put_in_legend(legend: list[Text], second: int, keys: Sequence[Text], width: int) -> bool:
     """Write the key of the shaded space into a legend: behind the name of the second curve, or else at the end of a
     line below it that is not one of a curve, such as that of a guess, or else behind the name of an earlier curve.
     Return False if no line has room.
 
-    ``legend``: the lines, which are changed. ``glyph``: the sign of the second curve. ``keys``: the forms of the key,
-    the preferred one first. ``width``: the columns of a line.
+    ``legend``: the lines, which are changed. ``second``: the number of the second curve in the legend, from 0 on.
+    ``keys``: the forms of the key, the preferred one first. ``width``: the columns of a line.
     """
-    at = next((number for number, line in enumerate(legend) if line.plain.startswith(glyph)), None)
-    if at is None:
+    signs = {spelled(Text(sign), current()).plain for sign in SIGNS}
+    entries = [number for number, line in enumerate(legend) if line.plain[:1] in signs]
+    if second >= len(entries):
         return False
+    at = entries[second]
     below = [n for n in range(at + 1, len(legend)) if legend[n].plain[:1] in (" ", MARK_GLYPH)]
     # A line with the names of several curves has no place that belongs to one of them.
-    alone = [n for n in range(at, -1, -1) if not any(sign in legend[n].plain[1:] for sign in SIGNS)]
+    alone = [n for n in range(at, -1, -1) if not any(f"  {sign} " in legend[n].plain for sign in signs)]
     for number in [*alone[:1], *below, *alone[1:]] if at in alone else below:
         line = legend[number]
         rooms = [found.span() for found in _ROOM.finditer(line.plain.ljust(width))]

@@ -27,12 +27,14 @@ _NEAR_EDGE = 0.375
 class Signs:
     """Hold the cells with signs. ``curves``: cell → the index of the curve. ``guesses``: the cell of each guess; None
     for a guess outside of the plot. ``shared``: cell → the indices of the two curves or more whose signs are combined
-    there. ``at_guess``: the cells in which the sign of a guess is combined with those of curves."""
+    there. ``at_guess``: the cells in which the sign of a guess is combined with those of curves. ``below``: cell → by
+    which share of a row the value is below the centre of the cell; of several values, their mean."""
 
     curves: Mapping[Place, int]
     guesses: Sequence[Place | None]
     shared: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     at_guess: Collection[Place] = ()
+    below: Mapping[Place, float] = field(default_factory=dict)
 
 
 def placed(
@@ -58,15 +60,18 @@ def placed(
     free = {cell: few for cell, few in wanted.items() if cell not in guessed}
     alone = {cell: next(iter(few)) for cell, few in free.items() if len(few) == 1}
     shared: dict[Place, Sequence[int]] = {}
+    heights = {cell: list(free[cell].values()) for cell in alone}
     for cell, few in free.items():
         if len(few) > 1:
             taken = {place for place in (*wanted, *alone, *shared, *guessed) if place != cell}
             for place, owners in _side_by_side(frame, cell, few, taken).items():
+                heights[place] = [few[owner] for owner in owners]
                 if len(owners) == 1:
                     alone[place] = owners[0]
                 else:
                     shared[place] = owners
-    return Signs(alone, guessed, shared, {cell for cell in wanted if cell in guessed})
+    below = {cell: frame.down(sum(every) / len(every)) - cell[1] for cell, every in heights.items()}
+    return Signs(alone, guessed, shared, {cell for cell in wanted if cell in guessed}, below)
 
 
 def _side_by_side(

@@ -1,8 +1,8 @@
 """Choose the looks of curves in a terminal: colours and marks by theme, and the legend beside the canvas.
 
-Neighbouring curves differ in colour and in mark. So the chart can be read on a screen without colours and by people who
-see some colours as equal. This module imports Rich but not Textual, because the verb ``chart`` and the line-by-line
-workshop use it, too.
+With colours, a curve's mark is a block that is drawn at the height of its value, and curves differ by colours that all
+kinds of sight tell apart. Without colours, and in ASCII, each curve has a mark of its own shape. This module imports
+Rich but not Textual, because the verb ``chart`` and the line-by-line workshop use it, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ LegendFigure = tuple[str, str]
 
 MARK_GLYPH = "×"
 COMBINED, COMBINED_MARK = "◉", "⊗"
-"""The sign for the signs of several curves in one cell, and the sign for a guess and those of curves in one cell."""
+"""The sign for the signs of several curves in one cell, and the sign for a guess and those of curves in one cell. With
+colours, several curves have a BLOCK in the colour of text."""
 FILLS = {True: "░", False: "▒"}
 """The character that fills the space between two curves in a chart without colours. Key: True where the second curve is
 better."""
@@ -40,7 +41,13 @@ _TINT, _HATCH = 0.82, 0.62
 """The share of the background colour that is mixed into the tint of a filled space, and into its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
-SIGNS = frozenset((*_GLYPHS, *_REFERENCE_GLYPHS))
+BLOCK, FLAT = "■", "▬"
+"""The marks with colours: of a measured curve, and of a published or recorded one."""
+_AT_HEIGHTS = {BLOCK: "▀■▄", FLAT: "▔▬▂"}
+"""These marks in the upper part of a cell, in its middle, and in its lower part."""
+_OFF_CENTER = {BLOCK: 0.125, FLAT: 0.25}
+"""The share of a row from the centre of its cell from which a value has the mark in the upper or the lower part."""
+SIGNS = frozenset((*_GLYPHS, *_REFERENCE_GLYPHS, BLOCK, FLAT))
 """The characters that distinguish curves."""
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
@@ -67,9 +74,33 @@ class CurveLook:
 
 def theme_named(name: str) -> Palette:
     """Return the theme with this name; "dark" for an unknown name. With NO_COLOR, return the theme without colours."""
-    if os.environ.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR") or name == MONO.name:
         return MONO
     return PALETTES.get(name, PALETTES["dark"])
+
+
+def in_blocks(theme: Palette) -> bool:
+    """Return True if marks are blocks at the height of their value, and not characters of different shapes."""
+    return bool(theme.good) and current() != "ascii"
+
+
+def marks_told(theme: Palette, elsewhere: bool) -> str:
+    """Return the words for the marks of curves of other machines, or of this session's runs, with the marks."""
+    if in_blocks(theme):
+        return f"flat marks ({FLAT})" if elsewhere else f"square marks ({BLOCK})"
+    kind, glyphs = ("hollow", _REFERENCE_GLYPHS) if elsewhere else ("filled", _GLYPHS)
+    first, second, *_ = glyphs
+    return spelled(Text(f"{kind} marks ({first} {second})"), current()).plain
+
+
+def at_height(glyph: str, below: float) -> str:
+    """Return the mark BLOCK or FLAT in the part of its cell that is nearest to its value. ``below``: by which share of
+    a row the value is below the centre of the cell.
+
+    A mark is then at most a quarter of a row away from its value, the distance of two dots of a curve.
+    """
+    far = _OFF_CENTER[glyph]
+    return _AT_HEIGHTS[glyph][0 if below < -far else 2 if below > far else 1]
 
 
 def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
@@ -96,9 +127,10 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     """Return the look of each curve: its mark and styles.
 
     Measured and published curves have two separate lists of marks and colours. ``stats.curve.numbers_of_curves`` gives
-    each curve its entry of its list. A recorded curve that has a role in the chapter keeps the hollow mark, and has the
-    colour of this role. ``highlight``: the index of a curve to show bold; other curves fade. None: no
-    curve fades. ``crowd``: the number of curves, from the first, that are faint and have no mark.
+    each curve its entry of its list. With colours, all measured curves have one mark, and all others another one. A
+    recorded curve that has a role in the chapter keeps the mark of the others, and has the colour of this role.
+    ``highlight``: the index of a curve to show bold; other curves fade. None: no curve fades. ``crowd``: the number of
+    curves, from the first, that are faint and have no mark.
     """
     found: list[CurveLook] = []
     faint = plain_style(theme.references[-1], dim=True)
@@ -107,6 +139,8 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
     for number, (curve, place) in enumerate(zip(shown, numbers_of_curves(shown), strict=True), crowd):
         glyphs, colours = (_REFERENCE_GLYPHS, theme.references) if curve.elsewhere else (_GLYPHS, theme.curves)
         glyph, colour = glyphs[place % len(glyphs)], colours[place % len(colours)]
+        if in_blocks(theme):
+            glyph = FLAT if curve.elsewhere else BLOCK
         # Without colours, only the brightness tells the lines of a pair apart.
         faint_line = (curve.elsewhere and curve.role is None) or (not colour and curve.role == "before")
         if curve.elsewhere and curve.role is not None:

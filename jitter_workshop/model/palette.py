@@ -1,7 +1,8 @@
 """Hold one palette for each theme. A palette has all colours of the screen, of the plain walk, and of the pictures in
 reports.
 
-No meaning depends on colour alone: each curve also has a mark, and each sentence is clear without its colour.
+No meaning depends on a hue that some people do not see: all kinds of sight tell the colours of curves apart, and each
+sentence is clear without its colour. Without colours, each curve has a mark of its own shape.
 """
 
 from __future__ import annotations

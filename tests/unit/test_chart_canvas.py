@@ -19,9 +19,9 @@ from jitter_workshop.chart import axes, canvas, signs
 from jitter_workshop.chart import style as canvas_style
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.key import combined_text, put_key
-from jitter_workshop.chart.style import looks
+from jitter_workshop.chart.style import at_height, looks
 from jitter_workshop.model.curve import CurvePoint, CurveRole, PercentileCurve
-from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.model.palette import MONO, PALETTES, Palette
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
 from tests.madecurves import curve, percentile_of_x
@@ -135,13 +135,15 @@ def test_few_samples_are_dotted() -> None:
 
 
 @pytest.mark.parametrize("theme", ["dark", "light", "high-contrast"])
-def test_recorded_curves_have_the_colours_of_their_roles_and_hollow_marks(theme: str) -> None:
+def test_recorded_curves_have_the_colours_of_their_roles_and_flat_marks(theme: str) -> None:
     pair = [dataclasses.replace(curve, origin="recorded") for curve in (LOW, HIGH)]
     roles: list[CurveRole] = ["before", "after"]
     told = [dataclasses.replace(one, role=role) for one, role in zip(pair, roles, strict=True)]
     own = [dataclasses.replace(one, origin="") for one in told]
     recorded, measured = (looks(curves, PALETTES[theme], None) for curves in (told, own))
-    assert [one.glyph for one in recorded] == ["○", "□"]
+    assert [one.glyph for one in recorded] == ["▬", "▬"]
+    assert [one.glyph for one in measured] == ["■", "■"]
+    assert [one.glyph for one in looks(told, MONO, None)] == ["○", "□"]
     assert [one.line.color for one in recorded] == [one.line.color for one in measured]
     assert not any(one.line.dim for one in recorded)
     assert recorded[0].line.color != recorded[1].line.color
@@ -255,7 +257,7 @@ def test_the_key_in_the_chart_keeps_away_from_the_labels_of_the_axis() -> None:
 @pytest.mark.parametrize("theme", ["dark", "mono"])
 def test_the_legend_has_the_key_of_the_shading_where_it_has_room(theme: str) -> None:
     low, high = curve("moved", [1_000] * 50), curve("high", [50_000] * 50)
-    for name, width, place in ((low.label, 78, "■"), ("a" * 40, 78, "●"), (low.label, 36, "■")):
+    for name, width, place in ((low.label, 78, 1), ("a" * 40, 78, 0), (low.label, 36, 1)):
         after = dataclasses.replace(low, label=name)
         legend = canvas.legend_lines([high, after], theme=theme, width=width)
         lengths = [line.cell_len for line in legend]
@@ -266,7 +268,7 @@ def test_the_legend_has_the_key_of_the_shading_where_it_has_room(theme: str) -> 
         chart = draw(between=(0, 1)).plain
         assert sum("second run better" in line.plain for line in legend) == 1
         assert all(line.cell_len <= width for line in legend)
-        (at,) = [n for n, line in enumerate(before) if line.startswith(place)]
+        at = [n for n, line in enumerate(before) if line[0] in "●■"][place]
         assert "better" in legend[at].plain, "it stands behind the name of the second curve if this has room"
         if width == 78:
             assert [line.cell_len for line in legend] == lengths, "the figures stay in their columns"
@@ -467,7 +469,7 @@ def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
         next(r for r, line in enumerate(asked) if line.startswith("  1 µs ┤"))
     }
     assert canvas.legend_lines([PercentileCurve("a", points, 10**5)], width=80)[0].plain.split() == [
-        "●", "a", "p50", "100", "ns", "p99.9", "100", "µs", "max", "1", "ms",
+        "■", "a", "p50", "100", "ns", "p99.9", "100", "µs", "max", "1", "ms",
     ]  # fmt: skip
 
 
@@ -741,7 +743,7 @@ def test_the_grid_has_one_style_in_every_height(height: int) -> None:
 
 def test_the_legend_says_value_origin_and_guess() -> None:
     wide = [line.plain for line in canvas.legend_lines([LOW, PUBLISHED], marks=[(99.9, 200_000)], width=80)]
-    assert wide[0].split() == ["●", "pinned", "p50", "100", "ns", "p99.9", "4", "µs", "max", "4", "µs"]
+    assert wide[0].split() == ["■", "pinned", "p50", "100", "ns", "p99.9", "4", "µs", "max", "4", "µs"]
     assert "published 2015" in wide[1]
     assert "8.13 ms" in wide[1]
     assert wide[2] == "× your guess  p99.9 200 µs"
@@ -761,26 +763,28 @@ def test_a_legend_without_room_for_figures_names_each_curve() -> None:
     legend = partial(canvas.legend_lines, [LOW, PUBLISHED], marks=[(99.9, 200_000)], width=36)
     assert [line.plain for line in legend(most=6)] == [line.plain for line in legend()]
     few = [line.plain for line in legend(most=5)]
-    assert [line[0] for line in few] == ["●", "○", "×"]
+    assert [line[0] for line in few] == ["■", "▬", "×"]
     assert "pinned" in few[0]
     assert "published 2015" in few[1]
 
 
 def test_a_legend_with_few_lines_still_names_each_curve_and_cuts_a_name_at_its_end() -> None:
     many = [curve(f"run {number}: pinned, and beside spinners", [100, 200]) for number in range(6)]
-    two = [line.plain for line in canvas.legend_lines(many, width=80, most=2)]
+    two = [line.plain for line in canvas.legend_lines(many, theme="mono", width=80, most=2)]
     assert [[line.count(sign) for sign in "●■◆▲▼★"] for line in two] == [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
     assert all(len(line) <= 80 for line in two)
     assert all(f"run {number}: pinned, an" in "".join(two) for number in range(6))
-    names = [line.plain for line in canvas.legend_lines(many, width=36, most=7)]
+    names = [line.plain for line in canvas.legend_lines(many, theme="mono", width=36, most=7)]
     assert names[5] == "★ run 5: pinned, and beside spinners"
-    assert [line.plain for line in canvas.legend_lines(many, width=30, most=7)][5] == "★ run 5: pinned, and beside s…"
+    assert [line.plain for line in canvas.legend_lines(many, theme="mono", width=30, most=7)][
+        5
+    ] == "★ run 5: pinned, and beside s…"
 
 
 def test_three_curves_in_a_low_place_have_a_line_each_with_their_figures() -> None:
     three = [curve(name, [100, 200]) for name in ("far, without neighbour", "far memory", "near memory")]
     for most in (3, 4, 5):
-        lines = [line.plain for line in canvas.legend_lines(three, width=78, most=most)]
+        lines = [line.plain for line in canvas.legend_lines(three, theme="mono", width=78, most=most)]
         assert [line[0] for line in lines] == ["●", "■", "◆"]
         assert all("p50 " in line and "p99.9 " in line and "max " in line for line in lines)
     longer = [dataclasses.replace(one, label=f"{one.label}, measured once more") for one in three]
@@ -796,8 +800,8 @@ def test_three_curves_in_a_low_place_have_a_line_each_with_their_figures() -> No
 
 
 def test_the_key_of_combined_signs_says_for_which_curves_they_stand() -> None:
-    def said(*groups: tuple[int, ...], curves: int = 3) -> str:
-        return combined_text(groups, "●■◆▲", curves, PALETTES["dark"]).plain
+    def said(*groups: tuple[int, ...], curves: int = 3, theme: Palette = MONO) -> str:
+        return combined_text(groups, looks([LOW] * 4, theme, None), curves, theme).plain
 
     assert said((0, 1), curves=2) == "◉ both curves"
     assert said((0, 1, 2)) == "◉ all three curves"
@@ -805,6 +809,39 @@ def test_the_key_of_combined_signs_says_for_which_curves_they_stand() -> None:
     assert said((0, 1, 3), curves=4) == "◉ ● ■ and ▲"
     assert said((0, 2), (0, 1, 2)) == "◉ two or three curves"
     assert said((0, 2), (0, 1)) == "◉ two curves"
+    assert said((0, 2), theme=PALETTES["dark"]) == "■ ■ and ■"
+    key = combined_text([(0, 2)], looks([LOW] * 4, PALETTES["dark"], None), 3, PALETTES["dark"])
+    own = [str(look.point) for look in looks([LOW] * 4, PALETTES["dark"], None)]
+    assert [str(span.style) for span in key.spans if key.plain[span.start] == "■"][1:] == [own[0], own[2]]
+
+
+MIDDLES = {"▀": -0.25, "■": 0.0, "▄": 0.25, "▔": -0.4375, "▬": 0.0, "▂": 0.375}
+"""By which share of a row the middle of each mark is below the centre of its cell."""
+
+
+@given(st.floats(1.0, 8.0), st.integers(4, 40), st.booleans())
+def test_with_colours_a_mark_is_at_most_a_quarter_of_a_row_from_its_value(y: float, rows: int, published: bool) -> None:
+    frame = axes.PlotFrame(70, rows, scale.Ranges(7.0, 1.0, 8.0), ("percentile", "time"))
+    found = signs.placed(frame, {0: [(3.0, y)]}, [], {})
+    ((cell, _),) = found.curves.items()
+    drawn = at_height("▬" if published else "■", found.below[cell])
+    assert abs(cell[1] + MIDDLES[drawn] - frame.down(y)) <= 0.251
+
+
+def test_two_values_that_differ_by_a_third_have_their_marks_at_different_heights() -> None:
+    """5.9 ms once stood on the line of 10 ms, and 4.15 ms a whole row below it."""
+    shape = ((0.0, 80), (50.0, 90), (99.0, 10**6))
+    both = [
+        PercentileCurve("", (*(CurvePoint(p, v, True) for p, v in shape), CurvePoint(99.9, last, True)), 10**5)
+        for last in (5_900_000, 4_150_000)
+    ]
+    for theme in ("dark", "light", "high-contrast"):
+        lines = canvas.draw_curves(both, 78, 14, theme).plain.split("\n")
+        column, frame = lines[-1].index("99.9%") + 2, frame_of(both, [], 14, False)
+        beside = [(n, sign) for n, line in enumerate(lines) for sign in line[column - 1 : column + 2]]
+        near = [n + MIDDLES[sign] for n, sign in beside if sign in "▀■▄"]
+        wanted = sorted(frame.down(scale.y_of_ns(one.points[-1].value_ns)) for one in both)
+        assert sorted(near) == pytest.approx(wanted, abs=0.26)
 
 
 @pytest.mark.parametrize("height", range(4, 12))

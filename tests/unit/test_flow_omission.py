@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves, told_apart_by_clock
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.model.palette import MONO, PALETTES
 from jitter_workshop.model.run import INTENDED, UNSTEADY, Run, of_transit
 from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.report.pictures import drawing
@@ -67,8 +67,9 @@ def test_the_further_curves_are_computed_once_for_a_run(walk: ChapterWalk, monke
 def test_a_curve_has_one_sign_and_colour_beside_one_and_two_others(walk: ChapterWalk) -> None:
     def shown() -> dict[str, tuple[str, str]]:
         curves = [one.curve for one in walk.runs.curves()]
-        every = style.looks(curves, PALETTES["dark"], None)
-        return {curve.label: (look.glyph, str(look.line)) for curve, look in zip(curves, every, strict=True)}
+        shapes, colours = (style.looks(curves, theme, None) for theme in (MONO, PALETTES["dark"]))
+        every = zip(curves, shapes, colours, strict=True)
+        return {curve.label: (shape.glyph, str(colour.line)) for curve, shape, colour in every}
 
     first = shown()
     assert [glyph for glyph, _ in first.values()] == ["●", "▲", "▼"]

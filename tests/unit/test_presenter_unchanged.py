@@ -32,8 +32,13 @@ def test_the_result_of_equal_runs_is_their_difference_and_the_reasons_are_notes(
     assert len(result.told) <= 2
     assert result.told[0].plain.startswith(UNCHANGED)
     assert [str(span.style) for span in result_unchanged(found, both).spans] == ["bold accent", "text"]
-    assert "task backup, 900 µs → 0 of each second." in " ".join(written(result.notes).split())
+    assert "Known difference: task backup." in " ".join(written(result.told).split())
     assert "p99.9" in named_unchanged(found, both)
+    long = dataclasses.replace(found, causes=(dataclasses.replace(BACKUP, label="task " + "b" * 60), TICK))
+    said = result_unchanged(long, both).plain
+    assert said.endswith("A change must do more, at least 2×."), "the limit stays"
+    assert "Known difference" not in said
+    assert notes_unchanged(long, both)[0].startswith("Known difference: task bbb")
 
 
 def test_no_small_cause_and_none_of_many_is_most_of_the_difference() -> None:

@@ -601,8 +601,8 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     ("told", "beside"),
     [
         ("p99.9: ~210 µs → 12 µs, 17 times shorter", "p99.9: 17× shorter"),
-        ("p99.9: 5.48 ms → 6.59 ms, a factor of 1.2", "p99.9: 1.2×"),
-        ("p99.9: 1 µs → 1 s, a factor of more than 100,000", "p99.9: more than 100,000×"),
+        ("p99.9: 5.48 ms → 6.59 ms, 20 % apart", "p99.9: 20 % apart"),
+        ("p99.9: 1 µs → 1 s, more than 1,000× apart", "p99.9: more than 1,000× apart"),
         ("stalls: 2,100 → 20 a second, 105 times fewer, though it is", "stalls: 105× fewer, though it is"),
         ("p99.9: 210 µs → 200 µs", "p99.9: 210 µs → 200 µs"),
     ],
@@ -643,12 +643,13 @@ def test_equal_runs_differ_by_the_largest_difference_that_could_be_an_effect() -
     assert [(e.name, round(e.factor, 1)) for e in found.differences[:2]] == [
         ("stalls of 10 µs and more", 5.6), ("p99", 2.0),
     ]  # fmt: skip
-    assert "stalls over 10 µs differ by 5.6×, p99 by 2×" in unchanged(KnownRun(first), KnownRun(second))
+    told = unchanged(KnownRun(first), KnownRun(second))
+    assert "yet p99.9 differs by less than 5 % and stalls over 10 µs by 5.6×." in told
     # No stall in one of the runs: the true factor is not known, and it is not that of no time at all.
     none = dataclasses.replace(first.stalls, rates=(StallRate(10_000, 0, 0.0, 0.0),), stolen_ns_per_second=0.0)
     gone = dataclasses.replace(first, stalls=none)
     assert "stalled" not in differences_by_figure(KnownRun(first), KnownRun(gone))
-    assert "stalls over 10 µs differ by at least 293×" in unchanged(KnownRun(first), KnownRun(gone))
+    assert "and stalls over 10 µs by at least 293×." in unchanged(KnownRun(first), KnownRun(gone))
 
 
 VALUES = st.tuples(*[st.integers(50, 50_000_000)] * 4).map(sorted)
@@ -835,7 +836,7 @@ def test_runs_between_which_other_settings_changed_are_not_judged() -> None:
     count = Effect("moves", ("0.6", "4.56 a second"), 7.6, "same", "more", sort="cause")
     for known in (dataclasses.replace(found, shown=count), dataclasses.replace(found, missed=count)):
         told = " ".join(said(known, slow, fast, relation="strayed").split())
-        assert told.endswith("or worse. The chapter's figure: moves: 0.6 → 4.56 a second, a factor of 7.6.")
+        assert told.endswith("or worse. The chapter's figure: moves: 0.6 → 4.56 a second, 7.6× apart.")
     both = KnownRun(slow), KnownRun(fast)
     line = effect.result_of_two_runs(judge_pair(found, both, "strayed"), both, 200).lines[0]
     assert str(line.spans[0].style) == "bold accent"

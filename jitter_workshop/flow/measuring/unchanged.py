@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from jitter_workshop.flow.measuring.known_reason import cause_by_chance, most_apart
 from jitter_workshop.model.effect import CauseTime, Effect
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, differences_by_figure, judge_of, unlike
+from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED, differences_by_figure, judge_of, unlike
 from jitter_workshop.stats.figures import FIGURES, KnownRun
 from jitter_workshop.stats.sample_size import FEW_STALLS
 from jitter_workshop.stats.scale import difference_told, ratio_text
@@ -23,7 +23,7 @@ _MOST = 3
 """The largest number of figures in them."""
 UNCHANGED = "This tool changed nothing"
 """The words with which the sentences begin."""
-_DO_MORE = " A change must do more."
+_DO_MORE = f" A change must do more, at least {MOVED:g}×."
 _MEDIAN_MOVED = 1.5
 """The least factor of the median that is told. It rests on half of the messages, so equal runs hardly differ in it."""
 _MEDIAN = FIGURES["50"].title
@@ -44,7 +44,8 @@ def said_of_unchanged(
     differences: Iterable[Effect], judged: Effect | None, runs: Sequence[KnownRun], causes: Sequence[CauseTime] = ()
 ) -> str:
     """Return sentences on two runs that were made in the same way: the largest differences, the known differences
-    between the runs, and that a change must do more. At 76 columns they have at most two lines.
+    between the runs, and that a change must do more. At 76 columns they have at most two lines: where the known
+    differences have no room, they are left out.
 
     ``differences``: as from ``stats.effect.differences_by_figure``. ``judged``: the one in the figure by which the runs
     are judged, which is always told if the figures differ by it; None if it is not known. ``causes``: the time of each
@@ -54,22 +55,21 @@ def said_of_unchanged(
     told = figures_told(differences, judged)
     if not told:
         return f"{UNCHANGED}. The runs are too short to show how much they differ."
-    known = known_differences(runs, causes, judged)
-    why = f"Known difference{'s' * (len(known) > 1)}: {', '.join(known)}." if known else "The reason is not known."
-    texts = list[str]()
-    while True:
+    why = known_told(runs, causes, judged)
+    # The figure that judges, the one that differs most, and the median are never left out.
+    largest = max(told, key=lambda one: one.factor)
+    less = [one for one in told[1:] if one is not largest and not _is_median(one)]
+    texts = [f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}"]
+    for one in reversed(less):
+        told.remove(one)
         texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
-        less = [one for one in told[1:] if not _is_median(one) and (judged is None or one.name != judged.name)]
-        if not less:
-            break
-        told.remove(less[-1])
-    texts += [f"{UNCHANGED}, yet {_differ(told)}. {why}", f"{UNCHANGED}, yet {_differ(told[:1])}. {why}{_DO_MORE}"]
+    texts.append(f"{UNCHANGED}, yet {_differ(told)}.{_DO_MORE}")
     return next((text for text in texts if len(textwrap.wrap(text, _COLUMNS)) <= _LINES), texts[-1])
 
 
 def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[Effect]:
-    """Return the differences of which :func:`said_of_unchanged` tells at most: the largest ones, the median's if it
-    differs by _MEDIAN_MOVED or more, and ``judged``."""
+    """Return the differences of which :func:`said_of_unchanged` tells at most: ``judged``, which the chart and home
+    tell, too, and then the largest ones, and the median's if it differs by _MEDIAN_MOVED or more."""
     known = list(differences)
     named = {one.name: one for one in known if _is_median(one) and one.factor >= _MEDIAN_MOVED}
     if judged is not None:
@@ -77,7 +77,14 @@ def figures_told(differences: Iterable[Effect], judged: Effect | None) -> list[E
     largest = [one for one in (*known[:1], *(e for e in known[1:] if e.factor >= ALIKE)) if one.name not in named]
     told = {one.name for one in largest[: _MOST - len(named)]} | set(named)
     found = [one for one in known if one.name in told]
-    return [*found, *(one for name, one in named.items() if all(name != e.name for e in found))]
+    found += [one for name, one in named.items() if all(name != e.name for e in found)]
+    return sorted(found, key=lambda one: judged is None or one.name != judged.name)
+
+
+def known_told(runs: Sequence[KnownRun], causes: Sequence[CauseTime] = (), judged: Effect | None = None) -> str:
+    """Return a sentence with :func:`known_differences`, or the one that says that the reason is not known."""
+    known = known_differences(runs, causes, judged)
+    return f"Known difference{'s' * (len(known) > 1)}: {', '.join(known)}." if known else "The reason is not known."
 
 
 def known_differences(
@@ -128,10 +135,13 @@ def _main_cpus(run: Run) -> dict[str, int]:
 
 
 def _differ(told: Sequence[Effect]) -> str:
-    """Return ``p99 differs by 84×, stalls over 100 µs by 5.2× and p99.9 by 1.27×``."""
+    """Return ``p99.9 differs by 27 %, p99 by 84× and stalls over 100 µs by 5.2×``."""
     first, *others = told
     verb = "differ" if first.sort == "stalls" else "differs"
-    parts = [f"{_called(first)} {verb} by {_times(first)}", *(f"{_called(one)} by {_times(one)}" for one in others)]
+    parts = [
+        f"{_called(first)} {verb} by {times_apart(first)}",
+        *(f"{_called(one)} by {times_apart(one)}" for one in others),
+    ]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
@@ -147,7 +157,7 @@ def _is_median(one: Effect) -> bool:
     return one.name.partition(" ")[0] == _MEDIAN
 
 
-def _times(one: Effect) -> str:
+def times_apart(one: Effect) -> str:
     """Return the factor of a difference in words, behind FEW_STALLS if few stalls lie beyond the figure."""
     least = one.at_least and ALIKE <= one.factor <= MOST_BY_LUCK
     few = FEW_STALLS if one.few and one.factor >= ALIKE else ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+from jitter_workshop.flow.measuring.unchanged import times_apart
 from jitter_workshop.model.effect import Effect
-from jitter_workshop.stats.effect import ALIKE, MOST_BY_LUCK, MOVED
+from jitter_workshop.stats.effect import ALIKE, MOVED
 from jitter_workshop.stats.scale import difference_told, times_told
 
 FEW = "few stalls"
 SAME = "about the same"
-_TIMES, _APART = re.compile(r" times\b"), re.compile(r"^a factor of (more than |)(\S+)$")
-"""The words for a factor that its sign replaces in a short label."""
+_TIMES = re.compile(r" times\b")
+"""The word for a factor that its sign replaces in a short label."""
 _EQUAL_RUNS = "equal runs of this session differ by"
 
 
@@ -48,20 +49,19 @@ def describe_effect(effect: Effect) -> str:
 
 def beside_its_line(told: str) -> str:
     """Return an effect's words without its two values, for a chart below the result that tells them: ``p99.9: 17×
-    shorter``, or ``p99.9: 1.2×``. ``told``: the words of :func:`describe_effect` or :func:`apart`. Words without a
-    factor stay as they are."""
+    shorter``, or ``p99.9: 20 % apart``. Words without a factor stay as they are. ``told``: the words of
+    :func:`describe_effect` or :func:`apart`."""
     name, _, rest = told.partition(": ")
     _, comma, factor = rest.partition(", ")
-    short = _APART.sub(r"\1\2×", _TIMES.sub("×", factor))
+    short = _TIMES.sub("×", factor)
     return f"{name}: {short}" if comma else told
 
 
 def apart(effect: Effect) -> str:
-    """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, a factor of 17``."""
+    """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, 17× apart``."""
     if effect.factor < ALIKE:
         return change(effect)
-    factor = f"more than {times_told(MOST_BY_LUCK)}" if effect.factor > MOST_BY_LUCK else times_told(effect.factor)
-    return f"{change(effect)}, {none_told(effect) or f'a factor of {factor}'}"
+    return f"{change(effect)}, {none_told(effect) or f'{times_apart(effect)} apart'}"
 
 
 def doubt_told(effect: Effect) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitter_workshop.flow.measuring.known_reason import cause_by_chance
-from jitter_workshop.flow.measuring.unchanged import figures_told, said_of_unchanged, threads_on_other_cpus
+from jitter_workshop.flow.measuring.unchanged import figures_told, known_told, said_of_unchanged, threads_on_other_cpus
 from jitter_workshop.model.effect import Effect, Effects
 from jitter_workshop.model.text import ID, capital, clean
-from jitter_workshop.presenter.runs.effect_table import both_times
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import judge_of, unlike
 from jitter_workshop.stats.figures import FIGURES, KnownRun
@@ -29,15 +27,13 @@ def named_unchanged(found: Effects, runs: Sequence[KnownRun]) -> set[str]:
 
 
 def notes_unchanged(found: Effects, runs: Sequence[KnownRun]) -> list[str]:
-    """Return sentences that explain the result: the cause that makes most of the difference in stalled time, the count
-    that differs by more than chance, and the CPUs that the scheduler chose."""
+    """Return sentences that explain the result: the known differences if :func:`result_unchanged` has no room for them,
+    the count that differs by more than chance, and the CPUs that the scheduler chose."""
     before, after = runs
     if before.timeless or after.timeless:
         return []
-    notes = list[str]()
-    if (cause := cause_by_chance(found.causes)) is not None:
-        times = " → ".join(both_times(cause))
-        notes.append(f"Most of the difference in stalls: {cause.label}, {times} of each second.")
+    why = known_told(runs, found.causes, _judged(found, runs))
+    notes = [] if why in result_unchanged(found, runs).plain else [why]
     if (count := unlike(before, after)) is not None:
         notes.append(f"A count differs by more than chance: {count.name}, {' → '.join(count.values)}.")
     if moved := threads_on_other_cpus(before.run, after.run):

@@ -113,6 +113,7 @@ class ChartView(Widget):
         # plotext takes a tenth of a second to import, so it is imported with the first chart and not before the first
         # frame.
         from jitter_workshop.chart import canvas
+        from jitter_workshop.chart.style import marks_told, theme_named
         from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, of_curve
 
         theme = app.palette.name
@@ -152,8 +153,8 @@ class ChartView(Widget):
             read = " ".join(line.plain for line in legend)
             # A narrow legend cuts off the origin of a curve, but the origin must be visible.
             note = [
-                Text(f"{glyphs}: {', '.join(missing)}", style=app.palette.dim)
-                for elsewhere, glyphs in ((True, "hollow marks (○ □ ◇)"), (False, "filled marks (● ■ ◆)"))
+                Text(f"{marks_told(theme_named(theme), elsewhere)}: {', '.join(missing)}", style=app.palette.dim)
+                for elsewhere in (True, False)
                 if (missing := _unread(named, read, elsewhere))
             ]
             if len(legend) + len(note) <= most:
