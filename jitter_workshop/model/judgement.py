@@ -31,6 +31,10 @@ holds is told. ``short cause``: what the change can end took much less time a st
 fewer. ``other figure``: the figure that was chosen before the runs to judge them did not become better."""
 
 
+_TOLD = 1.1
+"""The least factor by which the announced figure moved, to be told beside the one that differs most."""
+
+
 @dataclass(frozen=True, slots=True)
 class OtherTask:
     """Hold the task of others that took much more time in one of two runs.
@@ -117,6 +121,16 @@ class PairJudgement:
         if self.doubt != "another cause" or cause is None or cause.named:
             return None
         return int(cause.ns[1] > cause.ns[0])
+
+    @property
+    def announced(self) -> Effect | None:
+        """Return the effect on the figure that was announced to judge two runs that differ by plan, if another figure
+        differs most; else None. One that hardly moved is not told, nor one beside two clocks of one run."""
+        judge, first = self.found.tail, self.first
+        if self.latency != "differs" or self.clocks is not None or judge is None or first is None:
+            return None
+        names = (first.name, "" if self.of_chapter is None else self.of_chapter.name)
+        return judge if judge.name not in names and judge.factor >= _TOLD else None
 
     @property
     def of_chapter(self) -> Effect | None:

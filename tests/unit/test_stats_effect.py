@@ -1166,11 +1166,14 @@ def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
     before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
     found = between(before, after)
     assert said(found, before, after).startswith("What differs most: p90 is 21× longer, 200 ns → 4.2 µs.")
-    assert "announced" not in said(found, before, after), "p99.9 is the same in both runs"
+    most = "p90 differs most: 21× longer"
     for tail, factor in ((1.09, ""), (1.97, "97 % longer"), (2.5, "2.5× longer (few stalls)")):
         announced = Effect("p99.9", ("8.2 ms", "16 ms"), tail, "worse", "longer", few=True)
-        told = said(dataclasses.replace(found, tail=announced), before, after)
-        assert (f"p99.9, the announced figure: {factor}." in " ".join(told.split())) is bool(factor)
+        beside = dataclasses.replace(found, tail=announced)
+        told = " ".join(said(beside, before, after).split())
+        assert told.startswith(f"p99.9 is {factor}; {most}") is bool(factor)
+        large = large_figure.large_factor(judge_pair(beside, (KnownRun(before), KnownRun(after))))
+        assert large == (("", "") if factor else ("21×", "accent")), "no other factor is loud"
     assert large_figure.large_factor(judge_pair(found, (KnownRun(before), KnownRun(after)))) == ("21×", "accent")
     stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
     (row,) = effect_table.two_run_table([stalls], 80, runs=(KnownRun(before), KnownRun(after)))[1:]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.flow.chapters.longest_stall import largest_of_longest
@@ -57,10 +58,7 @@ def judge_pair(found: Effects, runs: Sequence[KnownRun] = (), relation: Relation
         doubt = _doubt(found, first, runs)
     due = first or found.nearest
     clocks = _two_clocks(runs) if due is not None and by_the_due_time(due) else None
-    large: float | None
-    large_is: Direction
-    large, large_is = _large(found, first, latency, clocks, runs) if changed else (None, "same")
-    return PairJudgement(
+    judged = PairJudgement(
         found,
         relation,
         reason=reason,
@@ -78,9 +76,9 @@ def judge_pair(found: Effects, runs: Sequence[KnownRun] = (), relation: Relation
         whole_curve=whole_curve,
         rests_on_few=first is not None and rests_on_few(first),
         clocks=clocks,
-        large=large,
-        large_is=large_is,
     )
+    large, large_is = _large(judged, runs)
+    return replace(judged, large=large, large_is=large_is)
 
 
 def _told_first(found: Effects) -> Effect | None:
@@ -200,21 +198,20 @@ def _doubt(found: Effects, first: Effect, runs: Sequence[KnownRun]) -> Doubt:
     return "" if _announced(found, first) else "other figure"
 
 
-def _large(
-    found: Effects,
-    first: Effect | None,
-    latency: LatencyVerdict,
-    clocks: tuple[float, float] | None,
-    runs: Sequence[KnownRun],
-) -> tuple[float | None, Direction]:
+def _large(judged: PairJudgement, runs: Sequence[KnownRun]) -> tuple[float | None, Direction]:
     """Return the factor that may be shown large, and its direction if it is a plain gain or loss, else "same".
 
     It is the factor of the effect on latency, or on the stalls that judge the runs, if the verdict rests on it and it
-    has no other known reason than the change. Between runs with different noises that the due time judges, it is the
-    factor between the two clocks of the first run. The factor of the chapter's count is large only if no latency is
-    judged, or if the runs do not decide it: beside "No clear change in latency" it would be a second verdict. A factor
-    below MOVED, or of fewer than ten events, is not large.
+    has no other known reason than the change. Beside the announced figure, no other factor is large. Between runs with
+    different noises that the due time judges, it is the factor between the two clocks of the first run. The factor of
+    the chapter's count is large only if no latency is judged, or if the runs do not decide it: beside "No clear change
+    in latency" it would be a second verdict. A factor below MOVED, or of fewer than ten events, is not large.
     """
+    if judged.relation != "changed":
+        return None, "same"
+    found, first, latency, clocks = judged.found, judged.first, judged.latency, judged.clocks
+    if judged.announced is not None:
+        return (None if judged.announced.doubtful else _factor(judged.announced)), "same"
     if latency in ("", "undecided"):
         return (None if found.shown is None else _factor(found.shown)), "same"
     if first is None or latency not in ("better", "worse", "differs") or _in_doubt(first, found, runs):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from jitter_workshop.flow.chapters.judging import PERCENTILE
 from jitter_workshop.flow.measuring.known_reason import UNCOMPARED
 from jitter_workshop.model.effect import RUN_NAMES, Effect
 from jitter_workshop.model.judgement import OtherTask, PairJudgement
@@ -26,8 +27,6 @@ _NOT_AS_SAID = "not as the lesson says"
 _NOT_KNOWN = "The chapter's figure is not known."
 NO_CHANGE = "No clear change in latency."
 _NO_CHANGE_LEFT = "No clear change in the figures that can be compared."
-_TOLD = 1.1
-"""The least factor by which the announced figure moved, to be told beside the one that differs most."""
 _UNDECIDED = "Latency: two runs do not decide it."
 
 
@@ -81,7 +80,7 @@ def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
         judged.first if leads else None,
         judged.against if leads and judged.latency != "differs" else None,
         *((judged.first, judged.opposed) if judged.opposed is not None else ()),
-        judged.found.tail if other else _announced(judged),
+        judged.found.tail if other else judged.announced,
     )
     return tuple(one for one in told if one is not None)
 
@@ -102,9 +101,10 @@ def _latency_told(judged: PairJudgement, *, values: bool, against: bool = False)
     if latency in _LEADS and first is not None:
         none = latency == "differs" or judged.against is None
         but = "" if none or judged.against is None else f" But {_size(judged.against, values=against)}."
-        announced = _announced(judged)
-        by = "" if announced is None else f" {_announced_told(announced)}."
-        return f"{_LEADS[latency]}{_size(first, values=values)}.{by}{but}"
+        if (announced := judged.announced) is not None:
+            # The chart and the guess have this figure, too.
+            return f"{_announced_told(announced)}; {_most_told(first, values=values)}.{but}"
+        return f"{_LEADS[latency]}{_size(first, values=values)}.{but}"
     if not latency.startswith("perhaps"):
         return ""
     why = _why_perhaps(judged)
@@ -116,24 +116,19 @@ def _by_two_clocks(judged: PairJudgement) -> bool:
     return judged.latency == "differs" and judged.clocks is not None
 
 
-def _announced(judged: PairJudgement) -> Effect | None:
-    """Return the effect on the figure that was announced to judge two runs that differ by plan, if another one differs
-    most; else None. One that moved by less than _TOLD is not told."""
-    judge, first = judged.found.tail, judged.first
-    if judged.latency != "differs" or _by_two_clocks(judged) or judge is None or first is None:
-        return None
-    return (
-        judge
-        if judge.name not in (first.name, judged.of_chapter.name if judged.of_chapter else "") and judge.factor >= _TOLD
-        else None
-    )
-
-
 def _announced_told(effect: Effect) -> str:
-    """Return how the announced figure moved, with its doubt if it moved so far that it would else count."""
+    """Return how the announced figure moved, with its doubt if it moved so far that it would else count. The name of a
+    percentile, such as p99.9, has no capital."""
     doubt = short_doubt(effect) if effect.factor >= MOVED else ""
-    name = effect.name if effect.name.startswith("p") and effect.name[1:2].isdigit() else capital(effect.name)
-    return f"{name}, the announced figure: {_moved(effect)}{f' ({doubt})' if doubt else ''}"
+    told = f"{_size(effect)}{f' ({doubt})' if doubt else ''}"
+    return told if PERCENTILE.match(told) else capital(told)
+
+
+def _most_told(effect: Effect, *, values: bool) -> str:
+    """Return ``p90 differs most: 32,000× longer`` for the effect that is larger than that on the announced figure."""
+    both = f", {' → '.join(effect.values)}" if values else ""
+    verb = "differ" if effect.name.startswith("stalls") else "differs"
+    return f"{effect.name} {verb} most: {_moved(effect)}{both}"
 
 
 def _size(effect: Effect, *, values: bool = False) -> str:

@@ -102,6 +102,8 @@ _LESSON_WIDTH, _FRAME = 59, 2
 """The width of the lesson's page on a huge screen in cells, and the rows of the frame of a chart below it."""
 _MORE = " … (t: more)"
 """The end of a cut line. It names the key that shows the whole result."""
+_CLAUSES, _PART = (": ", "; "), 0.4
+"""The signs at which a long sentence may be cut, and the least share of a line that is then left."""
 _LINES_OF_SENTENCE = 2
 """The most lines of the first sentence of a result."""
 _NOISE_KEY = "Key `w`"
@@ -114,14 +116,15 @@ OBSERVES = "Your program is being observed: Esc stops that."
 
 def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
     """Return at most ``most`` lines. If some lines are left out, the last returned line ends with _MORE, which stands
-    behind a whole word, or behind a sentence that fills at least half of the line."""
+    behind a whole word, or behind a sentence or a clause that fills at least _PART of the line."""
     if len(lines) <= most or most < 1:
         return list(lines[: max(most, 0)])
     last, room = lines[most - 1], width - len(_MORE)
-    stop = last.plain.rfind(". ", 0, room)
-    if 2 * stop >= room:
+    sentence = last.plain.rfind(". ", 0, room) + 1
+    clause = max(last.plain.rfind(end, 0, room) for end in _CLAUSES)
+    if (stop := next((one for one in (sentence, clause) if one >= _PART * room), 0)) > 0:
         # A whole sentence says more than the beginning of the next one.
-        last.truncate(stop + 1)
+        last.truncate(stop)
     elif last.cell_len > room:
         last.truncate(room if (end := last.plain.rfind(" ", 0, room + 1)) < 1 else end)
     return [*lines[: most - 1], last.append(_MORE, "dim")]
