@@ -29,12 +29,18 @@ from jitter_workshop.model.text import (
 )
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
+_SENT = KINDS["ring"].counted
+"""The word for the values of a workload in which one thread sends to another."""
 ITEM = "- "
 """The characters in front of a sentence that is an item of a list."""
 
-NONE_LATE, SAME = "none late", ""
-"""The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
-SAME: without the cause the stalls would be shorter, but long enough to make the same messages late."""
+SENDER_ONLY, SAME = "sender only", ""
+"""The words that a table of causes shows in place of a share of messages.
+
+- SENDER_ONLY: the cause stopped no thread whose messages the share counts. The share counts transit, so messages that
+  a stopped sender sent late are not in it.
+- SAME: without the cause the stalls would be shorter, but long enough to make the same messages late.
+"""
 WITHOUT_IT = "without it"
 """The head of the table's column of :func:`without`."""
 
@@ -354,11 +360,11 @@ def without(cause: Cause, report: EvidenceReport) -> str:
     """Return the share of messages whose latency would be below the threshold without this cause. The result is a text
     for a table.
 
-    Return NONE_LATE if the cause made no message late. Return SAME, which is an empty text, if the share would not
-    change.
+    Return SENDER_ONLY if the cause stopped only other threads than the one whose messages count. Return SAME, which is
+    an empty text, if the share would not change.
     """
     if not cause.late_messages:
-        return NONE_LATE
+        return SENDER_ONLY
     said = _share(cause.below_without)
     return SAME if said == _share(report.below_now) else said
 
@@ -378,7 +384,8 @@ def in_time(report: EvidenceReport) -> str:
     if report.below_now is None or not report.messages:
         return ""
     messages = f"{report.messages:,} {_counted(report)} ({clean(report.main_thread, WORD)})"
-    told = f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}."
+    clock = ", counted from their sending" if _counted(report) == _SENT else ""
+    told = f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}{clock}."
     if not any_without(report):
         return told
     return f"{told} Column '{WITHOUT_IT}': this share if the cause took no time, where it differs."
@@ -394,9 +401,14 @@ def words_of_column(report: EvidenceReport) -> str:
     if report.below_now is None or not report.messages:
         return ""
     thread, counted = clean(report.main_thread, WORD), _counted(report)
-    if all(without(cause, report) != NONE_LATE for cause in causes_to_show(report)):
+    if all(without(cause, report) != SENDER_ONLY for cause in causes_to_show(report)):
         return ""
-    return f"{NONE_LATE}: the cause stopped only other threads, and delayed none of the {thread}'s {counted}."
+    if counted != _SENT:
+        return f"{SENDER_ONLY}: the cause stopped only other threads than the {thread}."
+    return (
+        f"{SENDER_ONLY}: the cause stopped only other threads than the {thread}. Messages that a stopped sender sent "
+        "late are not in this share: it counts each message from its sending."
+    )
 
 
 def _share(share: float | None) -> str:

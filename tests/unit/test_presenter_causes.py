@@ -37,8 +37,8 @@ from jitter_workshop.presenter.runs.causes import (
 )
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import (
-    NONE_LATE,
     SAME,
+    SENDER_ONLY,
     cause_name,
     cause_words,
     misfit_sentence,
@@ -255,8 +255,11 @@ def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes(
     assert {without(cause, report) for cause in report.causes} == {SAME} == {""}
     assert words_of_column(report) == ""
     of_others = replace(report, causes=tuple(replace(cause, late_messages=0) for cause in report.causes))
-    assert {without(cause, of_others) for cause in of_others.causes} == {NONE_LATE}
-    assert f"{NONE_LATE}: the cause stopped only other threads" in words_of_column(of_others)
+    assert {without(cause, of_others) for cause in of_others.causes} == {SENDER_ONLY}
+    assert words_of_column(of_others) == f"{SENDER_ONLY}: the cause stopped only other threads than the sampler."
+    told = words_of_column(replace(of_others, main_thread="accumulator"))
+    assert told.startswith(f"{SENDER_ONLY}: the cause stopped only other threads than the accumulator.")
+    assert told.endswith("it counts each message from its sending."), "latency from the due time counts them"
 
 
 def test_a_report_draws_a_stall_in_the_colours_of_its_kinds_of_cause() -> None:

@@ -59,11 +59,13 @@ def test_a_drawing_begins_the_next_page() -> None:
     assert plain(made)[-8:] == [*(f"u{n}" for n in range(6)), "", ""]
 
 
-def test_a_drawing_stands_on_the_page_before_if_a_few_blank_lines_make_room() -> None:
+def test_a_drawing_stands_on_the_page_before_if_the_blank_line_above_it_makes_room() -> None:
     drawing = kept_together(text(6, "d"))
     made, added = in_pages([*text(2), Text(), *text(2), Text(), *drawing, *text(11, "e")], 11)
-    assert [line.plain[0] for line in made[:11] if line.plain] == [*"tttt", *"dddddd"]
+    assert plain(made)[:11] == ["t0", "t1", "", "t0", "t1", *plain(drawing)]
     assert added == 0
+    made, _ = in_pages([*text(2), Text(), *text(2), Text(), *drawing, *text(11, "e")], 10)
+    assert plain(made)[:11] == ["t0", "t1", "", "t0", "t1", *[""] * 5, "d0"], "paragraphs stay apart"
 
 
 def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
@@ -71,12 +73,12 @@ def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
     assert plain(in_pages(lines, 8)[0]) == [*plain(text(7)), "", "A TITLE", *plain(text(5, "u"))]
 
 
-def test_one_or_two_lines_get_no_page_if_blank_lines_can_go() -> None:
+def test_only_the_blank_line_above_a_source_goes_to_save_a_page() -> None:
     lines = [*text(4), Text(), *text(3, "u"), Text(), Text("Source: a book")]
     assert plain(in_pages(lines, 9)[0]) == ["t0", "t1", "t2", "t3", "", "u0", "u1", "u2", "Source: a book"]
-    assert "" not in plain(in_pages(lines, 8)[0])
-    assert len(in_pages(lines, 7)[0]) == 10, "three lines have a page of their own"
-    assert in_pages(text(9), 8) == (text(9), 0), "no blank line can go"
+    for rows in (7, 8):
+        assert plain(in_pages(lines, rows)[0]) == plain(lines), "it would save no page"
+    assert in_pages(text(9), 8) == (text(9), 0)
 
 
 def test_the_last_paragraph_of_a_page_stands_apart_only_if_it_names_sources() -> None:

@@ -76,6 +76,8 @@ def test_the_column_of_shares_stands_only_where_a_share_differs() -> None:
     two = report(one([*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "RCU")], [(1_000, 9_000, 1)]))
     assert not any_without(two)
     assert in_time(two) == "99.90 % of 1,000 readings (sampler) were below 1 µs."
+    sent = in_time(replace(two, main_thread="accumulator"))
+    assert sent == "99.90 % of 1,000 messages (accumulator) were below 1 µs, counted from their sending."
     assert not any("without it" in line for line in table(two))
     assert not any_without(replace(two, below_now=None))
     assert in_time(replace(two, messages=None)) == ""

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 from jitter_workshop.presenter.text.lines import Lines, is_title
 from jitter_workshop.presenter.text.styled import Text
 
-_FEW = 2
-"""The largest number of lines that get no page of their own if blank lines can be left out for them."""
-_SPARE = 3
-"""The largest number of further blank lines that may be left out."""
 SOURCE = "Source:"
-"""The beginning of the last paragraph of a lesson's page. The blank line above it is left out first."""
+"""The beginning of the last paragraph of a lesson's page. It is faint, so it is told apart without a blank line above
+it, too."""
 
 
 def kept_together(lines: Lines) -> Lines:
@@ -40,21 +37,17 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     that were added at the end.
 
     Every page but the last has exactly ``rows`` lines. Lines that are marked by :func:`kept_together` are on one page
-    if they fit there, and so are a title and the line below it: blank lines fill the page before them. If only a few
-    lines would be left for the last page, blank lines of the text are left out to save this page. A pane cannot scroll
+    if they fit there, and so are a title and the line below it: blank lines fill the page before them. A blank line
+    between two paragraphs always stays. The one above a source is left out if that saves a page. A pane cannot scroll
     further than to its last line. If a drawing would then be cut at the top of the last page, so many blank lines are
     added at the end that the page begins below the drawing. No blank lines are added for a drawing higher than a page.
     """
     if rows < 1 or len(lines) <= rows:
         return list(lines), 0
     made = _filled(lines, rows)
-    over = len(made) % rows
-    if 0 < over <= _FEW:
-        for count in range(over, over + _SPARE + 1):
-            tighter = _filled(_without_blanks(lines, count), rows)
-            if len(tighter) <= len(made) - over:
-                made, over = tighter, len(tighter) % rows
-                break
+    tighter = _filled(_tighter(lines), rows)
+    if len(tighter) <= (len(made) - 1) // rows * rows:
+        made = tighter
     top = following = len(made) - rows
     begun = top
     while begun > 0 and made[begun].joined:
@@ -79,29 +72,20 @@ def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
 
 def _filled(lines: Sequence[Text], rows: int) -> Lines:
     """Return ``lines`` with blank lines before each group that would be cut by the end of a page, but fits on one. If
-    the group fits without a few blank lines of the text above it on the page, these are left out instead."""
+    the group fits without the blank line just above it, this is left out instead."""
     made: Lines = []
     for block in _blocks(lines):
         left = rows - len(made) % rows
         if left < len(block) <= rows:
-            above = made[len(made) - len(made) % rows :]
-            tighter = _without_blanks(above, len(block) - left)
-            if len(block) - left <= _SPARE and len(tighter) + len(block) <= rows:
-                made[len(made) - len(above) :] = tighter
+            if len(block) - left == 1 and len(made) % rows and not made[-1].plain:
+                made.pop()
             else:
                 made += [Text() for _ in range(left)]
         made += block
     return made
 
 
-def _without_blanks(lines: Sequence[Text], count: int) -> Lines:
-    """Return ``lines`` without ``count`` of their blank lines, or without all if there are fewer. A blank line above a
-    source is left out first, then the last ones of the text. Blank lines of a drawing stay."""
-    blank = [
-        at
-        for at, line in enumerate(lines)
-        if not line.plain and not line.joined and not (at + 1 < len(lines) and lines[at + 1].joined)
-    ]
-    order = sorted(blank, key=lambda at: (at + 1 == len(lines) or not lines[at + 1].plain.startswith(SOURCE), -at))
-    left_out = set(order[:count])
-    return [line for at, line in enumerate(lines) if at not in left_out]
+def _tighter(lines: Sequence[Text]) -> Lines:
+    """Return ``lines`` without the blank lines above a source."""
+    below = [*(line.plain.startswith(SOURCE) for line in lines[1:]), False]
+    return [line for line, source in zip(lines, below, strict=True) if line.plain or not source]
