@@ -9,7 +9,7 @@ import pytest
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import LOST, EvidenceReport, ExplainedStall, Part
-from jitter_workshop.presenter.course.next_step import LEAST_NS, QUEUED, most_time, what_is_left
+from jitter_workshop.presenter.course.next_step import LEAST_NS, QUEUED, in_order, most_time, what_is_left
 from tests.unit.test_flow_suspects import cause, report
 
 COURSE = load_course()
@@ -79,14 +79,29 @@ def test_a_longest_stall_without_an_event_leads_to_the_chapter_below_the_kernel(
 
 
 def test_explain_begins_with_the_largest_cause_of_each_run() -> None:
-    quiet, noise = CauseTime("no event", (27e6, 7e6)), CauseTime("task unbound", (0, 746e6), own_load=True)
-    assert most_time((noise, quiet), 2) == (
-        "**Your runs:** `no event` took the most time in the first, 27 ms a second; "
+    tick, noise = CauseTime("local timer", (27e6, 7e6)), CauseTime("task unbound", (0, 746e6), own_load=True)
+    assert most_time((noise, tick), 2) == (
+        "**Your runs:** `local timer` took the most time in the first, 27 ms a second; "
         "`task unbound` (the chapter's noise) in the second, 746 ms (2 threads added up)."
     )
-    assert most_time((quiet,)) == ("**Your runs:** in both, `no event` took the most time, 27 ms and 7 ms a second.")
-    assert most_time(()) == most_time((noise,)) == ""
-    assert most_time((dataclasses.replace(quiet, at_most=(True, False)),)) == ""
+    both = "**Your runs:** in both, `local timer` took the most time"
+    assert most_time((tick,)) == f"{both}, 27 ms and 7 ms a second."
+    # As at the step diagnose, a time without an event is no cause that can be the largest one.
+    empty = CauseTime("no event (hypervisor, firmware, memory)", (30e6, 1e6), named=False)
+    assert most_time((empty, tick)) == (
+        f"{both} of the causes with an event, 27 ms and 7 ms a second. "
+        "30 ms and 1 ms a second: no event (hypervisor, firmware, memory)."
+    )
+    less = dataclasses.replace(empty, ns=(20e6, 1e6))
+    assert most_time((less, tick)) == f"{both}, 27 ms and 7 ms a second."
+    assert most_time(()) == most_time((noise,)) == most_time((empty,)) == ""
+    assert most_time((dataclasses.replace(tick, at_most=(True, False)),)) == ""
+
+
+def test_the_sources_of_a_page_stay_behind_the_next_step() -> None:
+    assert in_order("runs", "a\n\nSource: b;\nc", "left") == "runs\n\na\n\nleft\n\nSource: b;\nc"
+    assert in_order("", "a\n\nb", "left") == "a\n\nb\n\nleft"
+    assert in_order("", "a\n\nSource: b", "") == "a\n\nSource: b"
 
 
 def test_no_next_step_without_a_long_stall_that_has_a_named_cause() -> None:

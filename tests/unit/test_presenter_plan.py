@@ -105,7 +105,7 @@ def test_a_reason_stands_once_and_a_value_that_is_written_again_stays() -> None:
     lines = plan_lines(PlanView((file, thread, dataclasses.replace(file, n=3)), 2, "All."), 120)
     shown = " ".join(" ".join(lines).split())
     assert shown.count(why) == 1
-    assert "sched_setaffinity(5@9) written again: 0 Making the cpuset overwrites the affinity of 'irq/24'." in shown
+    assert "sched_setaffinity(5@9) written again: CPU 0 Making the cpuset overwrites the affinity of 'irq/24'." in shown
     assert "0 → 0" not in shown
     assert shown.count("1 → 0") == 2
 

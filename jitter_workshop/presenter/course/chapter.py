@@ -259,6 +259,9 @@ def explanation(
             for t in shown.threads
         ]
     lines += table_lines(rows, width, right=(1, 2, 3))
+    if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
+        # Else "moved 0" and two CPUs below it read as a contradiction.
+        lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += [Text(), small_title(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
     # All bars share one scale.
     digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
@@ -269,8 +272,6 @@ def explanation(
             lines += [Text(title, "text")] if several else []
             for thread in shown.threads:
                 lines += cpu_share_lines(thread, digits, width)
-    if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
-        lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += [line for subject, told in rates.items() if subject not in before for line in told]
     if several:
         which = titles[list(runs).index(view)]

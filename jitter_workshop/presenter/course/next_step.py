@@ -18,11 +18,12 @@ from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import NOTHING, EvidenceReport, ExplainedStall
 from jitter_workshop.model.run import INTENDED, Run
-from jitter_workshop.model.text import ID, clean
+from jitter_workshop.model.text import ID, LABEL, clean
 from jitter_workshop.presenter.course.diagnosis import means
 from jitter_workshop.presenter.runs.effect_table import OWN_NOISE, of_a_second
 from jitter_workshop.presenter.runs.longest_stall import STOPPED_INSIDE
 from jitter_workshop.presenter.runs.result_table import added_up
+from jitter_workshop.presenter.text.pages import SOURCE
 from jitter_workshop.stats.scale import nice_ns, times_told
 
 LEAST_NS = 100_000
@@ -36,7 +37,15 @@ def page(walk: ChapterWalk, step: StepName, course: Course) -> str:
     """Return the lesson's page of a step in Markdown, with the sentence on the learner's own runs at its beginning and
     the next step for this host at its end; "" without a page."""
     text = walk.page(step)
-    return "\n\n".join(filter(None, (own_runs(walk, step), text, next_step(walk, step, course)))) if text else ""
+    return in_order(own_runs(walk, step), text, next_step(walk, step, course)) if text else ""
+
+
+def in_order(runs: str, text: str, left: str) -> str:
+    """Return a page in Markdown: the sentence on the learner's ``runs``, the lesson's ``text``, and what is ``left`` to
+    do. The sources of the text stay last. Each part but ``text`` may be ""."""
+    lesson, found, sources = text.rpartition(f"\n\n{SOURCE}")
+    lesson, sources = (lesson, f"{SOURCE}{sources}") if found else (text, "")
+    return "\n\n".join(filter(None, (runs, lesson, left, sources)))
 
 
 def own_runs(walk: ChapterWalk, step: StepName) -> str:
@@ -50,10 +59,18 @@ def own_runs(walk: ChapterWalk, step: StepName) -> str:
 
 def most_time(causes: Sequence[CauseTime], threads: int = 1) -> str:
     """Return the sentence of :func:`own_runs`; "" if a run lost no time, or if its largest cause is not known.
-    ``threads``: the number of measured threads whose times are added up."""
-    if not causes:
+
+    As in the step ``diagnose``, only a cause with an event can be the largest one. If more time has no event, a second
+    sentence tells it. ``threads``: the number of measured threads whose times are added up."""
+    seen = [one for one in causes if one.named]
+    if not seen:
         return ""
-    most = [max(causes, key=lambda one: one.ns[0]), max(causes, key=lambda one: one.ns[1])]
+    most = [max(seen, key=lambda one: one.ns[run]) for run in (0, 1)]
+    empty = next((one for one in causes if not one.named and any(one.ns[n] > most[n].ns[n] for n in (0, 1))), None)
+    of = " of the causes with an event" if empty is not None else ""
+    more = ""
+    if empty is not None and not any(empty.at_most):
+        more = f" {of_a_second(empty.ns[0])} and {of_a_second(empty.ns[1])} a second: {clean(empty.label, LABEL)}."
     if any(one.ns[run] < 1 or one.at_most[run] for run, one in enumerate(most)):
         return ""
     labels = [one.label.replace("`", "'") for one in most]
@@ -63,10 +80,12 @@ def most_time(causes: Sequence[CauseTime], threads: int = 1) -> str:
     took = [of_a_second(one.ns[run]) for run, one in enumerate(most)]
     added = f" ({threads} threads added up)" if threads > 1 else ""
     if most[0] is most[1]:
-        return f"**Your runs:** in both, {names[0]} took the most time, {took[0]} and {took[1]} a second{added}."
+        return (
+            f"**Your runs:** in both, {names[0]} took the most time{of}, {took[0]} and {took[1]} a second{added}.{more}"
+        )
     return (
-        f"**Your runs:** {names[0]} took the most time in the first, {took[0]} a second; {names[1]} in the second, "
-        f"{took[1]}{added}."
+        f"**Your runs:** {names[0]} took the most time{of} in the first, {took[0]} a second; {names[1]} in the second, "
+        f"{took[1]}{added}.{more}"
     )
 
 

@@ -44,6 +44,8 @@ _LONG_MASK = 36
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
 WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
 _AMONG = ", including these"
+_AFFINITIES = frozenset(("affinity", "affinity-across", "irq-thread", "governor-thread"))
+"""The kinds of a write whose values are the CPUs that a task may use."""
 _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
     "affinity": ("gets other CPUs", "get other CPUs"),
@@ -281,11 +283,15 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     shorten long masks and lists, because another part of the page shows them in full."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, PATH))
-    cpu = "CPU " if change.tunable == PLACEMENT else ""
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
+    if change.tunable == PLACEMENT:
+        after = f"CPU {after}"
+    if change.kind in _AFFINITIES:
+        # A bare number in such a write could be a mask.
+        before, after = (f"CPU{'s' if set(',-') & set(told) else ''} {told}" for told in (before, after))
     # A value that another write of the plan would change is written once more, so that it stays.
     lead = "written again: " if change.before == change.after else f"{before} → "
-    values = Text.assemble((lead, "dim"), cpu, after)
+    values = Text.assemble((lead, "dim"), after)
     values.append("  (restored when the program ends)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
