@@ -59,6 +59,7 @@ OwnLatency = Literal[
     "worse",
     "perhaps better",
     "perhaps worse",
+    "not decided",
     "no clear change",
     "not compared",
     "alike",
@@ -70,6 +71,7 @@ OwnLatency = Literal[
 
 - ``better``, ``worse``: it changed by more than chance explains.
 - ``perhaps better``, ``perhaps worse``: it changed, but for another reason than the change, perhaps.
+- ``not decided``: it changed, and a cause on which the change does not act took most of the difference.
 - ``no clear change``: no figure of latency or stalls changed clearly.
 - ``not compared``: no figure of latency or stalls could be compared.
 - ``alike``: nothing was changed between the two runs, so they differ only by chance.

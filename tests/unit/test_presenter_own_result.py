@@ -56,6 +56,15 @@ def test_the_result_in_short_is_the_direction_and_its_doubt_and_the_chapters_fig
     assert result(found) == said
 
 
+def test_a_latency_that_another_cause_changed_is_not_decided() -> None:
+    found = Effects(WORSE, None, WORSE, shown=COUNT)
+    judged = replace(judge_pair(found, (KnownRun(run(None)), KnownRun(run(None)))), latency="perhaps worse")
+    for doubt, latency in (("another cause", "not decided"), ("few stalls", "perhaps worse")):
+        seen = replace(judged, doubt=doubt)  # type: ignore[arg-type]
+        view = CompareView(compare(run(None), run(None)), "", "changed", found, judgement=seen)
+        assert result_in_short(view).latency == latency
+
+
 def test_a_latency_without_a_figure_that_can_be_compared_is_not_compared() -> None:
     assert result(Effects(None, None, COUNT, shown=COUNT)) == OwnResult("not compared", True)
     assert result(Effects(None, None, None, missed=COUNT, left_out="waits")) == OwnResult("not compared", False)

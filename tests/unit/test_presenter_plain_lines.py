@@ -203,6 +203,12 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
         (OwnResult("better"), "better", "by your two runs"),
         (OwnResult("perhaps worse", True), "perhaps worse", "by your two runs; the count moved as the lesson says"),
         (OwnResult("no clear change", True), "did its work", "by your two runs; latency has no clear change"),
+        (
+            OwnResult("not decided", True),
+            "did its work",
+            "by your two runs; their latency is not decided, another cause changed",
+        ),
+        (OwnResult("not decided"), "not decided", "by your two runs"),
         (OwnResult("not comparable", True), "did its work", "by your two runs; their latency is not comparable"),
         (OwnResult("no clear change"), "no clear change", "by your two runs"),
         (OwnResult("not compared", True), "did its work", "by your two runs; their latency was not compared"),

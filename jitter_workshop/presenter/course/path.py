@@ -45,6 +45,7 @@ _PROVEN: dict[VerdictWord, tuple[str, str]] = {
 _COUNT_MOVED = "did its work"
 _UNCLEAR: dict[OwnLatency, str] = {
     "no clear change": "latency has no clear change",
+    "not decided": "their latency is not decided, another cause changed",
     "not compared": "their latency was not compared",
     "not comparable": "their latency is not comparable",
 }

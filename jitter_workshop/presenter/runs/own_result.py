@@ -34,4 +34,6 @@ def result_in_short(view: CompareView, *, unshown: bool = False) -> OwnResult:
     felt = found.tail or found.nearest
     if not judged.latency and (found.left_out or felt is None or felt.sort == "cause"):
         return OwnResult("not compared", figure)
+    if judged.doubt == "another cause":
+        return OwnResult("not decided", figure)
     return OwnResult(_IN_SHORT.get(judged.latency, "no clear change"), figure)
