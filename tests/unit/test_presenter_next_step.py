@@ -90,7 +90,7 @@ def test_explain_begins_with_the_largest_cause_of_each_run() -> None:
     empty = CauseTime("no event (hypervisor, firmware, memory)", (30e6, 1e6), named=False)
     assert most_time((empty, tick)) == (
         f"{both} of the causes with an event, 27 ms and 7 ms a second. "
-        "30 ms and 1 ms a second: no event (hypervisor, firmware, memory)."
+        "No event (hypervisor, firmware, memory): 30 ms and 1 ms a second."
     )
     less = dataclasses.replace(empty, ns=(20e6, 1e6))
     assert most_time((less, tick)) == f"{both}, 27 ms and 7 ms a second."

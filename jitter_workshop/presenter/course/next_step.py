@@ -18,7 +18,7 @@ from jitter_workshop.model.course import Chapter, Course, StepName
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import NOTHING, EvidenceReport, ExplainedStall
 from jitter_workshop.model.run import INTENDED, Run
-from jitter_workshop.model.text import ID, LABEL, clean
+from jitter_workshop.model.text import ID, LABEL, capital, clean
 from jitter_workshop.presenter.course.diagnosis import means
 from jitter_workshop.presenter.runs.effect_table import OWN_NOISE, of_a_second
 from jitter_workshop.presenter.runs.longest_stall import STOPPED_INSIDE
@@ -70,7 +70,8 @@ def most_time(causes: Sequence[CauseTime], threads: int = 1) -> str:
     of = " of the causes with an event" if empty is not None else ""
     more = ""
     if empty is not None and not any(empty.at_most):
-        more = f" {of_a_second(empty.ns[0])} and {of_a_second(empty.ns[1])} a second: {clean(empty.label, LABEL)}."
+        took_more = " and ".join(map(of_a_second, empty.ns))
+        more = f" {capital(clean(empty.label, LABEL))}: {took_more} a second."
     if any(one.ns[run] < 1 or one.at_most[run] for run, one in enumerate(most)):
         return ""
     labels = [one.label.replace("`", "'") for one in most]
