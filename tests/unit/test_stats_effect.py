@@ -644,7 +644,7 @@ def test_equal_runs_differ_by_the_largest_difference_that_could_be_an_effect() -
         ("stalls of 10 µs and more", 5.6), ("p99", 2.0),
     ]  # fmt: skip
     told = unchanged(KnownRun(first), KnownRun(second))
-    assert "yet p99.9 differs by less than 5 % and stalls over 10 µs by 5.6×." in told
+    assert "yet p99.9 differs by less than 5 %, stalls over 10 µs by 5.6× and p99 by 2×." in told
     # No stall in one of the runs: the true factor is not known, and it is not that of no time at all.
     none = dataclasses.replace(first.stalls, rates=(StallRate(10_000, 0, 0.0, 0.0),), stolen_ns_per_second=0.0)
     gone = dataclasses.replace(first, stalls=none)

@@ -37,11 +37,16 @@ def unchanged(before: KnownRun, after: KnownRun, causes: Sequence[CauseTime] = (
     judges; None for the usual one."""
     known = differences_by_figure(before, after, asked)
     judged = known.get(judge_of(asked, before, after))
-    return said_of_unchanged(known.values(), judged, (before, after), causes)
+    return said_of_unchanged(known.values(), judged, (before, after), causes, cut=False)
 
 
 def said_of_unchanged(
-    differences: Iterable[Effect], judged: Effect | None, runs: Sequence[KnownRun], causes: Sequence[CauseTime] = ()
+    differences: Iterable[Effect],
+    judged: Effect | None,
+    runs: Sequence[KnownRun],
+    causes: Sequence[CauseTime] = (),
+    *,
+    cut: bool = True,
 ) -> str:
     """Return sentences on two runs that were made in the same way: the largest differences, the known differences
     between the runs, and that a change must do more. At 76 columns they have at most two lines: where the known
@@ -49,7 +54,7 @@ def said_of_unchanged(
 
     ``differences``: as from ``stats.effect.differences_by_figure``. ``judged``: the one in the figure by which the runs
     are judged, which is always told if the figures differ by it; None if it is not known. ``causes``: the time of each
-    cause in both runs; () if a run has no trace."""
+    cause in both runs; () if a run has no trace. ``cut``: False to leave nothing out, however long it is."""
     if any(seen.timeless for seen in runs):
         return f"{UNCHANGED}, and the times of these runs mean nothing, because the machine is emulated."
     told = figures_told(differences, judged)
@@ -64,6 +69,8 @@ def said_of_unchanged(
         told.remove(one)
         texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
     texts.append(f"{UNCHANGED}, yet {_differ(told)}.{_DO_MORE}")
+    if not cut:
+        return texts[0]
     return next((text for text in texts if len(textwrap.wrap(text, _COLUMNS)) <= _LINES), texts[-1])
 
 
