@@ -41,14 +41,13 @@ from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe_octants
 from jitter_workshop.chart.signs import Place, Signs, along_curves, placed
 from jitter_workshop.chart.style import (
-    BLOCK,
-    COMBINED,
     COMBINED_MARK,
     FILLS,
     MARK_GLYPH,
     TINTED_FILLS,
     ChartPoint,
     at_height,
+    combined_glyph,
     fill_style,
     in_blocks,
     legend_lines,
@@ -58,7 +57,7 @@ from jitter_workshop.chart.style import (
     theme_named,
 )
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.palette import Palette
+from jitter_workshop.model.palette import MONO, Palette
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
@@ -71,7 +70,7 @@ __all__ = ["ChartPoint", "curves_for_terminal", "draw_curves", "legend_lines", "
 LEAST_WIDTH = 24
 LEAST_HEIGHT = 4
 
-PLAIN = "mono"
+PLAIN = MONO.name
 """The theme of a chart without colours: its shapes show everything."""
 _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
@@ -135,8 +134,7 @@ def draw_curves(
     """
     palette, chosen = theme_named(theme), tuple(marks)
     every = looks(curves, palette, highlight, crowd)
-    tinted = bool(palette.good)
-    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
+    looking = palette, highlight, chosen, view, crowd, between, gap, asked, named, current()
     draw = functools.partial(_render, tuple(curves), width, height, *looking)
     # A row above the curves takes room from them, so it is there only if the words on a distance have no place near it.
     headed = False
@@ -150,7 +148,7 @@ def draw_curves(
         _, shaded, combined, _ = draw(keyed=True, told=True)
         second = between[1] if between is not None else len(curves) - 1
         room = legend_width or width
-        keys = [spelled(key, current()) for key in key_texts(shaded, palette, tinted)]
+        keys = [spelled(key, current()) for key in key_texts(shaded, palette, bool(palette.good))]
         keyed = bool(keys) and put_in_legend(legend, second - crowd, keys, room)
         key = spelled(combined_text(combined, every, signed, palette), current())
         told = bool(combined) and put_in_legend(legend, second - crowd, [key], room)
@@ -168,7 +166,6 @@ def _render(
     view: CurveView | None,
     crowd: int,
     between: Between,
-    tinted: bool,
     gap: Gap | None,
     asked: float,
     named: bool,
@@ -185,7 +182,7 @@ def _render(
     """
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end=""), frozenset(), frozenset(), None
-    columns, rows = width - GUTTER - 1, height - ROWS_BELOW
+    columns, rows, tinted = width - GUTTER - 1, height - ROWS_BELOW, bool(theme.good)
     view = percentiles(curves, marks) if view is None else view
     of_percentiles = view.x == "percentile"
     guesses = [scale.y_of_ns(value_ns) for _, value_ns in marks]
@@ -218,12 +215,12 @@ def _render(
         signs = placed(frame, {i: values[i] for i in sorted(with_sign)}, guessed, drawn)
     else:
         signs = along_curves(frame, {i: paths[i] for i in reversed(with_sign)}, drawn)
-    both = plain_style(theme.text, bold=True)
+    exact, both = in_blocks(theme), (combined_glyph(theme), plain_style(theme.text, bold=True))
     chosen = {cell: (every[i].glyph, every[i].point) for cell, i in signs.curves.items()}
-    chosen |= dict.fromkeys(signs.shared, (BLOCK if in_blocks(theme) else COMBINED, both))
+    chosen |= dict.fromkeys(signs.shared, both)
     for cell, (glyph, style) in chosen.items():
         column, row = cell
-        sign = at_height(glyph, signs.below.get(cell, 0.0)) if in_blocks(theme) else glyph
+        sign = at_height(glyph, signs.below.get(cell, 0.0)) if exact else glyph
         cells[row][column] = (sign, style + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_guesses(frame, cells, signs, theme, dotted)
     first = [percentile for percentile, _ in marks]

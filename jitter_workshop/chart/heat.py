@@ -32,14 +32,14 @@ _UPPER, _LOWER = "▀", "▄"
 def draw_heat_map(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
     """Draw a heat map in ``height`` lines of at most ``width`` columns. The last two lines name the run, and tell what
     the shades mean. Below 24×6 the text has empty lines only. ``theme``: the name of a palette, such as ``dark``."""
-    return _render(heat, width, height, theme_named(theme), theme != PLAIN, current()).copy()
+    return _render(heat, width, height, theme_named(theme), current()).copy()
 
 
 @functools.lru_cache(maxsize=16)
-def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool, kind: DotKind) -> Text:
+def _render(heat: Heat, width: int, height: int, theme: Palette, kind: DotKind) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT + 2:
         return Text("\n" * max(height - 1, 0), end="")
-    tinted = coloured and bool(theme.cool) and kind != "ascii"
+    tinted = bool(theme.cool) and kind != "ascii"
     columns, rows = width - GUTTER - 1, height - 2 - ROWS_BELOW
     ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
     frame = PlotFrame(columns, rows, ranges, ("elapsed", "time"))

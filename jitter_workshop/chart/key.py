@@ -12,15 +12,13 @@ from rich.text import Text
 from jitter_workshop.chart.axes import Cell, PlotFrame
 from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.chart.style import (
-    BLOCK,
-    COMBINED,
     FILLS,
     MARK_GLYPH,
     SIGNS,
     TINTED_FILLS,
     CurveLook,
+    combined_glyph,
     fill_style,
-    in_blocks,
     plain_style,
 )
 from jitter_workshop.model.palette import Palette
@@ -63,8 +61,7 @@ def combined_text(combined: Collection[Sequence[int]], every: Sequence[CurveLook
     groups = sorted(set(map(tuple, combined)))
     numbers = sorted({len(group) for group in groups})
     dim = plain_style(theme.dim, dim=True)
-    sign = BLOCK if in_blocks(theme) else COMBINED
-    text = Text(no_wrap=True, end="").append(f"{sign} ", plain_style(theme.text, bold=True))
+    text = Text(no_wrap=True, end="").append(f"{combined_glyph(theme)} ", plain_style(theme.text, bold=True))
     if len(groups) == 1 and numbers[0] < curves:
         *others, last = [every[at] for at in groups[0]]
         for look in others:

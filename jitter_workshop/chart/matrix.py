@@ -31,11 +31,11 @@ def draw_matrix(matrix: Matrix, width: int, height: int, theme: str = "dark") ->
     The lines are a title, the cells, the time that each shade stands for, and the clusters. ``theme``: the name of a
     palette, such as ``dark``.
     """
-    return _render(matrix, width, height, theme_named(theme), theme != PLAIN, current())
+    return _render(matrix, width, height, theme_named(theme), current())
 
 
-def _render(matrix: Matrix, width: int, height: int, theme: Palette, coloured: bool, kind: DotKind) -> Text:
-    tinted = coloured and bool(theme.cool) and kind != "ascii"
+def _render(matrix: Matrix, width: int, height: int, theme: Palette, kind: DotKind) -> Text:
+    tinted = bool(theme.cool) and kind != "ascii"
     clusters = _clusters(matrix, theme)[: max(height - 3 - _LEAST_ROWS, 0)]
     rows = max(height - 3 - len(clusters), 1)
     cells = matrix_grid(matrix, min(rows, max(width - 4, 1)))

@@ -93,6 +93,11 @@ def marks_told(theme: Palette, elsewhere: bool) -> str:
     return spelled(Text(f"{kind} marks ({first} {second})"), current()).plain
 
 
+def combined_glyph(theme: Palette) -> str:
+    """Return the mark that stands for those of several curves in one cell."""
+    return BLOCK if in_blocks(theme) else COMBINED
+
+
 def at_height(glyph: str, below: float) -> str:
     """Return the mark BLOCK or FLAT in the part of its cell that is nearest to its value. ``below``: by which share of
     a row the value is below the centre of the cell.

@@ -29,8 +29,6 @@ from jitter_workshop.model.text import (
 )
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
-_SENT = KINDS["ring"].counted
-"""The word for the values of a workload in which one thread sends to another."""
 ITEM = "- "
 """The characters in front of a sentence that is an item of a list."""
 
@@ -384,7 +382,7 @@ def in_time(report: EvidenceReport) -> str:
     if report.below_now is None or not report.messages:
         return ""
     messages = f"{report.messages:,} {_counted(report)} ({clean(report.main_thread, WORD)})"
-    clock = ", counted from their sending" if _counted(report) == _SENT else ""
+    clock = ", counted from their sending" if _are_sent(report) else ""
     told = f"{_share(report.below_now)} of {messages} were below {nice_ns(report.threshold_ns)}{clock}."
     if not any_without(report):
         return told
@@ -395,15 +393,20 @@ def _counted(report: EvidenceReport) -> str:
     return next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
 
 
+def _are_sent(report: EvidenceReport) -> bool:
+    """Return True if another measured thread sends the messages that the report counts."""
+    return report.main_thread in KINDS["ring"].threads
+
+
 def words_of_column(report: EvidenceReport) -> str:
     """Return a sentence on the word that stands in the column of :func:`without` in place of a share. Return "" if it
     stands nowhere."""
     if report.below_now is None or not report.messages:
         return ""
-    thread, counted = clean(report.main_thread, WORD), _counted(report)
+    thread = clean(report.main_thread, WORD)
     if all(without(cause, report) != SENDER_ONLY for cause in causes_to_show(report)):
         return ""
-    if counted != _SENT:
+    if not _are_sent(report):
         return f"{SENDER_ONLY}: the cause stopped only other threads than the {thread}."
     return (
         f"{SENDER_ONLY}: the cause stopped only other threads than the {thread}. Messages that a stopped sender sent "

@@ -44,10 +44,10 @@ _LONG_MASK = 36
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
 WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
 _AMONG = ", including these"
-_AFFINITIES = frozenset(("affinity", "affinity-across", "irq-thread", "governor-thread"))
-"""The kinds of a write whose values are the CPUs that a task may use."""
+_GROUP = "task-cgroup"
+"""The only kind of a write on a task whose value is a group. The others have the CPUs that the task may use."""
 _OF_TASKS = {
-    "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
+    _GROUP: ("leaves the hot CPUs", "leave the hot CPUs"),
     "affinity": ("gets other CPUs", "get other CPUs"),
     "affinity-across": ("keeps its own limit", "keep their own limits"),
     "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
@@ -286,9 +286,9 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
     if change.tunable == PLACEMENT:
         after = f"CPU {after}"
-    if change.kind in _AFFINITIES:
+    if change.kind in _OF_TASKS and change.kind != _GROUP:
         # A bare number in such a write could be a mask.
-        before, after = (f"CPU{'s' if set(',-') & set(told) else ''} {told}" for told in (before, after))
+        before, after = (_of_cpus(value, told) for value, told in ((change.before, before), (change.after, after)))
     # A value that another write of the plan would change is written once more, so that it stays.
     lead = "written again: " if change.before == change.after else f"{before} → "
     values = Text.assemble((lead, "dim"), after)
@@ -299,6 +299,12 @@ def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     first, *rest = wrap(path, width, number, indent)
     first.stylize("dim", 0, len(number))
     return [first, *rest, *wrap(values, width, indent)]
+
+
+def _of_cpus(value: str | None, told: str) -> str:
+    """Return the words ``told`` for a list of CPUs, with ``CPU`` or ``CPUs`` in front if ``value`` is such a list."""
+    cpus = CpuSet.if_list(value)
+    return f"{cpus.named.partition(' ')[0]} {told}" if cpus else told
 
 
 def _told(value: str | None, kind: str, brief: bool) -> str:
