@@ -71,6 +71,9 @@ def test_a_drawing_stands_on_the_page_before_if_the_blank_line_above_it_makes_ro
 def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
     lines = [*text(7), small_title("A TITLE"), *text(5, "u")]
     assert plain(in_pages(lines, 8)[0]) == [*plain(text(7)), "", "A TITLE", *plain(text(5, "u"))]
+    lines = [*text(6), Text(), small_title("A TITLE"), *text(5, "u")]
+    made, _ = in_pages(lines, 8)
+    assert plain(made)[6:9] == ["", "", "A TITLE"], "the blank line above a title stays"
 
 
 def test_only_the_blank_line_above_a_source_goes_to_save_a_page() -> None:

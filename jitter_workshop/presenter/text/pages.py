@@ -72,12 +72,13 @@ def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
 
 def _filled(lines: Sequence[Text], rows: int) -> Lines:
     """Return ``lines`` with blank lines before each group that would be cut by the end of a page, but fits on one. If
-    the group fits without the blank line just above it, this is left out instead."""
+    the group fits without the blank line just above it, this is left out instead, but not above a title."""
     made: Lines = []
     for block in _blocks(lines):
         left = rows - len(made) % rows
         if left < len(block) <= rows:
-            if len(block) - left == 1 and len(made) % rows and not made[-1].plain:
+            one_more = len(block) - left == 1 and not is_title(block[0])
+            if one_more and len(made) % rows and not made[-1].plain:
                 made.pop()
             else:
                 made += [Text() for _ in range(left)]
