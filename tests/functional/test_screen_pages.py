@@ -22,6 +22,7 @@ from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.session import foreign
 from jitter_workshop.session.preferences import load
+from jitter_workshop.stats.sample_size import FEW_TOLD
 from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID, SCOPE_TITLES
@@ -225,7 +226,7 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         assert bold == [["text", "dim", "bold text", "text"], ["text", "bold text", "dim", "text"]], "judged by its own"
         assert listed[1].split()[-4] == screen._stalls[spin.id], "no percentile judges a run of spin"
         assert screen.query_one("#chart-of-runs", ChartView)._asked == 99.9999
-        assert listed[1].startswith("▸■  pinning: loop")
+        assert listed[1].startswith("▸■  Pinning: loop")
         assert listed[2].startswith(" ·  run 1")
         await pilot.press("down", "space", "down", "space")
         assert [curve.label for curve in screen.curves()] == ["run 0", "run 1"]
@@ -264,11 +265,11 @@ async def test_a_sign_has_one_colour_in_the_chart_and_in_the_list() -> None:
 @pytest.mark.parametrize(
     ("room", "named"),
     [
-        (30, "coordinated-omission: before"),
-        (27, "coordinated-omission: befo…"),
-        (20, "coordinated-…: befo…"),
-        (14, "coordi…: befo…"),
-        (12, "coor…: befo…"),
+        (30, "Coordinated omission: before"),
+        (27, "Coordinated omission: befo…"),
+        (20, "Coordinated…: befo…"),
+        (14, "Coordi…: befo…"),
+        (12, "Coor…: befo…"),
         (11, "before"),
         (5, "befo…"),
     ],
@@ -279,8 +280,34 @@ async def test_a_name_in_the_list_keeps_a_part_of_its_chapter(room: int, named: 
         assert isinstance(screen, RunsScreen)
         (run,) = screen._runs
         run = dataclasses.replace(run, label="before")
-        screen._chapters = {run.id: "coordinated-omission"}
+        screen._titles = {run.id: "Coordinated omission"}
         assert screen._named(run, room) == named
+
+
+@pytest.mark.parametrize(("room", "named"), [(40, "Why so slow? before"), (18, "Why so slo…: befo…")])
+async def test_a_title_that_is_a_question_keeps_its_sign_alone(room: int, named: str) -> None:
+    async with opened(with_runs(1, "before"), (80, 24), "c") as (app, _):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        (run,) = screen._runs
+        run = dataclasses.replace(run, label="before")
+        screen._titles = {run.id: "Why so slow?"}
+        assert screen._named(run, room) == named
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_value_of_few_stalls_has_its_mark_in_the_list_too(size: tuple[int, int]) -> None:
+    async with opened(with_runs(1), size, "c") as (app, _):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        (run,) = screen._runs
+        value = screen._figure(run, "99.9").lstrip("~")
+        for few in (set(), {"99.9"}):
+            screen._few = {run.id: few}
+            listed = "\n".join(line.plain for line in screen._list(size[0] - 4))
+            assert (f" ~{value} " in listed) == bool(few)
+            assert (f" {value} " in listed) != bool(few)
+            assert (FEW_TOLD in listed) == bool(few)
 
 
 async def test_no_run_yet_is_said() -> None:

@@ -29,6 +29,7 @@ from jitter_workshop.presenter.text.lines import labelled, local_time, small_tit
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import judged_by, tail_of
 from jitter_workshop.stats.figures import FIGURES, TRANSIT, KnownRun
+from jitter_workshop.stats.sample_size import FEW_STALLS, FEW_TOLD, marks_of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -51,7 +52,7 @@ _STALLS = "stalls/s"
 """The head of the column with the rate of stalls of the runs that it judges."""
 _JUDGED = "JUDGED BY"
 """The head of the column with the figure that judges a run, where the columns of all such figures have no room."""
-_JUDGED_WIDTH = len("99.9 ms p99.9999")
+_JUDGED_WIDTH = len("~99.9 ms p99.9999")
 MOST_DRAWN = 6
 """The largest number of curves in the chart. More curves could not be told apart."""
 
@@ -79,12 +80,16 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """True while the heat map of the run under the cursor is shown in the place of the chart."""
         self._chapters: dict[str, str] = {}
         """Run id → the chapter whose run it is."""
+        self._titles: dict[str, str] = {}
+        """Run id → the title of this chapter, as home has it."""
         self._roles: dict[str, CurveRole] = {}
         """Run id → the role of the run's curve in its chapter."""
         self._judged: dict[str, str] = {}
         """Run id → the percentile that its charts mark. It is bold, unless the run is in ``_stalls``."""
         self._stalls: dict[str, str] = {}
         """Run id → the rate of stalls that judges the run, as text. A run that a percentile judges is missing."""
+        self._few: dict[str, set[str]] = {}
+        """Run id → the percentiles beyond which fewer than ten stalls lie."""
         self._of_transit: set[str] = set()
         """The ids of the ring's runs that have only transit, if others count from when a message was due."""
 
@@ -110,6 +115,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._chapters = {
             run_id: chapter.id for chapter in self.workshop.course.chapters for run_id in self._ids_of(chapter.id)
         }
+        titles = {chapter.id: chapter.title for chapter in self.workshop.course.chapters}
+        self._titles = {run_id: clean(titles[chapter], NAME) for run_id, chapter in self._chapters.items()}
         self._roles = {
             run_id: ROLES_OF_SLOTS[slot]
             for chapter in self.workshop.course.chapters
@@ -122,6 +129,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             run.id: FIGURES[judged_by(run.workload, asked.get(self._chapters.get(run.id, "")))] for run in self._runs
         }
         rates = {run.id: judges[run.id].of(KnownRun(run)) for run in self._runs if judges[run.id].unit == "a second"}
+        self._few = {
+            run.id: {percentile for percentile, mark in marks_of_run(run).items() if mark == FEW_STALLS}
+            for run in self._runs
+        }
         self._stalls = {ident: nice_number(rate) for ident, rate in rates.items() if rate is not None}
         rings = [run for run in self._runs if run.workload == "ring"]
         only = {run.id for run in rings if INTENDED not in run.histograms}
@@ -251,6 +262,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
         heads = "".join(f" {head:>{_wide(head)}}" for head in [*(["p50"] if medians else []), *(h for h, _ in columns)])
         yield Text(f"    {'RUN':<{name_width}}{heads} {'max':>{_COLUMN}}  AT", "dim")
+        few = False
         for number, run in enumerate(self._runs):
             summary = run.latency
             p50 = summary.percentiles.get("50") if summary else None
@@ -274,7 +286,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
                 line.append(f" {nice_ns(p50):>{_COLUMN}}", "bold text" if judged == "50" else "text")
             for head, tail in columns:
                 shown = judged if head == _JUDGED else tail
-                value = nice_ns(summary.percentiles.get(shown) if summary else None) if shown else stalls or ""
+                value = self._figure(run, shown) if shown else stalls or ""
+                few = few or value.startswith(FEW_STALLS)
                 if head == _JUDGED:
                     value = f"{value} p{judged}" if stalls is None else f"{stalls} {_STALLS}"
                 loud = head != _JUDGED and (tail == judged if stalls is None else not tail)
@@ -285,12 +298,19 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             if under:
                 line.append(" " * max(width - line.cell_len, 0)).stylize("under")
             yield line
+        if few:
+            yield Text(f"    {FEW_TOLD}", "dim")
         if self._of_proofs:
             told = f"Not listed: {many(self._of_proofs, 'run')} of proofs. p at a chapter's compare step shows them."
             yield from wrap(Text(told, "dim"), width, "    ")
 
+    def _figure(self, run: Run, percentile: str) -> str:
+        """Return a run's value at a percentile, behind FEW_STALLS if few stalls decide it, as everywhere else."""
+        value = nice_ns(run.latency.percentiles.get(percentile) if run.latency else None)
+        return f"{FEW_STALLS if percentile in self._few[run.id] else ''}{value}"
+
     def _named(self, run: Run, room: int | None = None) -> str:
-        """Return a run's chapter, label and marks as one text of at most ``room`` characters.
+        """Return the title of a run's chapter, its label and its marks as one text of at most ``room`` characters.
 
         If the text is too long, cut the end of the label to not less than _LEAST_LABEL characters, then the end of the
         chapter. Leave the chapter out where less than _LEAST_CHAPTER characters of it would be left. If ``room`` is
@@ -301,13 +321,16 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
         label = clean(run.label or run.id, NAME)
-        chapter = self._chapters.get(run.id, "")
-        named = (f"{chapter}: " if chapter else "") + label
+        chapter = self._titles.get(run.id, "")
+        # A title that is a question has its own sign.
+        between = " " if chapter.endswith("?") else ": "
+        named = f"{chapter}{between}{label}" if chapter else label
         if room is None or len(named) + len(aside) <= room:
             return named + aside
-        for_label = max(room - len(f"{chapter}: {aside}"), min(len(label), _LEAST_LABEL))
+        for_label = max(room - len(f"{chapter}{between}{aside}"), min(len(label), _LEAST_LABEL))
         if chapter and (left := room - len(f": {aside}") - for_label) >= _LEAST_CHAPTER:
-            return f"{clean(chapter, left)}: {clean(label, for_label)}{aside}"
+            cut = clean(chapter, left)
+            return f"{cut}{between if cut == chapter else ': '}{clean(label, for_label)}{aside}"
         return clean(clean(label, max(room - len(aside), 4)) + aside, room)
 
     def _detail(self, width: int) -> Iterable[Text]:
