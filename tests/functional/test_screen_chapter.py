@@ -30,7 +30,7 @@ from jitter_workshop.model.course import Answer, GuessTask, StepName
 from jitter_workshop.model.effect import CauseTime, Effect, Effects
 from jitter_workshop.model.run import INTENDED, SilentObserver, ThreadRecord
 from jitter_workshop.presenter.course import keys_that_wait
-from jitter_workshop.presenter.course.chapter import HINTS_OVER
+from jitter_workshop.presenter.course.chapter import HINTS_OVER, LAPTOP_SENDING
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.effect import PROOF_BY_KEY, Result
 from jitter_workshop.presenter.runs.result_table import CAN_END
@@ -463,6 +463,11 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         ((percentile, marked),) = screen.query_one("#chart", ChartView).marks
         assert (percentile, 120_000 < marked < 130_000) == (99.9, True)
         assert "your mark: p99.9 = 126 µs" in text_of(app)
+        assert LAPTOP_SENDING in text_of(app)
+        app.change_preferences(show_published=False)
+        chapter_of(app).redraw()
+        await settled(pilot)
+        assert LAPTOP_SENDING not in text_of(app), "no curve of another clock is shown"
         await pilot.press("enter")
         kept = screen.walk.progress.prediction
         assert kept is not None

@@ -144,15 +144,22 @@ def measured_answer_lines(task: GuessTask, kept: str | None, measured: MeasuredA
     return lines
 
 
-def mark_question(task: GuessTask, value_ns: int | None, locked: bool, width: int) -> Lines:
+LAPTOP_SENDING = "The laptop counts from sending, your run from when a message was due."
+
+
+def mark_question(
+    task: GuessTask, value_ns: int | None, locked: bool, width: int, *, beside_laptop: bool = False
+) -> Lines:
     """Return a question about a value, with the learner's present guess. ``value_ns``: this guess, None if no guess was
-    made. ``locked``: True if the guess cannot be changed any more."""
+    made. ``locked``: True if the guess cannot be changed any more. ``beside_laptop``: True if the chart shows the
+    published curve, and the run that decides the guess has another clock."""
     lines = wrap(styled(task.question, "bold text"), width)
     if value_ns is None:
         return [*lines, *wrap(Text("You made no guess, and the answer is measured already.", "dim"), width)]
     value = f"p{clean(task.percentile or '99.9', CELL)} = {nice_ns(value_ns)}"
     keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
-    return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
+    lines += [Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
+    return [*lines, *wrap(Text(LAPTOP_SENDING, "dim"), width)] if beside_laptop and not locked else lines
 
 
 def step_to_repeat(walk: ChapterWalk, view: CompareView | None, both: Sequence[KnownRun]) -> StepName | None:

@@ -17,6 +17,7 @@ from jitter_workshop.flow.chapters import cure
 from jitter_workshop.flow.chapters.chapter_host import NOT_WRITTEN
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.kept_settings import KeptSettings, hinders_lesson, kept_settings
+from jitter_workshop.flow.measuring.curves import ORIGIN
 from jitter_workshop.flow.measuring.placement_plan import placed_threads, same_writes
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.measuring.run_length import chapter_length_sentences, expected_rate
@@ -727,7 +728,11 @@ class Predict(BeforeRun):
         if task is None or not self.page.marking:
             return []
         mark = None if self._missed else self.mark_ns
-        return chapter_view.mark_question(task, mark, bool(self.page.lock_reason), width)
+        published = any(shown.run is None and shown.curve.origin == ORIGIN for shown in self.curves())
+        # A recorded run can have the laptop's clock.
+        other_clock = published and not self.walk.host.rehearsed
+        locked = bool(self.page.lock_reason)
+        return chapter_view.mark_question(task, mark, locked, width, beside_laptop=other_clock)
 
     def below_figures(self, width: int) -> Lines:
         return self._asked(width) if self._stays else []
