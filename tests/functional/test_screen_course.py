@@ -253,7 +253,7 @@ async def test_counts_of_an_emulated_machine_stand_at_compare_alone(stock: Path,
         assert screen.query_one("#chart", ChartView).region.area == 0
         result = in_a_line(screen.sheet("#result").plain())
         assert result.startswith("recorded, emulated: Timer interrupts: ")
-        assert "as the lesson says." in result
+        assert "as expected." in result
         assert "two runs, no proof before after" in result
         shown = screen.sheet("#data-sheet").plain()
         assert shown.startswith("RECORDED, EMULATED COUNTS, PER SECOND")

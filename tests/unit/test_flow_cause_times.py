@@ -95,7 +95,7 @@ def test_a_task_has_its_name_unless_it_is_a_measured_thread() -> None:
 
 def test_the_cause_of_a_chapter_is_the_one_that_took_the_time_and_not_the_counted_one() -> None:
     said = " ".join(told(SHARING, PINNED, "pinning").split())
-    assert f"7 → 0 events, {verdict.AS_SAID}." in said
+    assert f"7 → 0 events, {verdict.AS_EXPECTED}." in said
     assert "threads moved to another CPU 7/s 0/s 7 → 0 events" in said
     assert f"{CAN_END} 107 ms/s 0 ms/s none after" in said
     assert f"{CAN_END} 0 ms/s 107 ms/s none before" in " ".join(told(PINNED, SHARING, "pinning").split())
@@ -124,11 +124,11 @@ def test_compare_tells_the_rest_of_the_time_that_the_change_can_end_by_diagnose(
 def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause() -> None:
     moving = traced(("migration", "python", 580), ("task", "python", 800 * MS), moved=7)
     said = " ".join(told(moving, PINNED, "pinning").split())
-    assert f"7 → 0 events, {verdict.AS_SAID}." in said
+    assert f"7 → 0 events, {verdict.AS_EXPECTED}." in said
     assert f"{CAN_END} 290 ns/s 0 ns/s none after; <1 % of all" in said
     untraced = dataclasses.replace(moving, report=None)
     assert times_of_causes(untraced, PINNED, chapter("pinning")) == ()
-    assert verdict.AS_SAID in told(untraced, PINNED, "pinning")
+    assert verdict.AS_EXPECTED in told(untraced, PINNED, "pinning")
 
 
 @pytest.mark.parametrize("of", COURSE.chapters, ids=lambda one: one.id)

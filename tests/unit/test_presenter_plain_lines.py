@@ -201,7 +201,7 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
     ("own", "word", "means"),
     [
         (OwnResult("better"), "better", "by your two runs"),
-        (OwnResult("perhaps worse", True), "perhaps worse", "by your two runs; the count moved as the lesson says"),
+        (OwnResult("perhaps worse", True), "perhaps worse", "by your two runs; the count moved as expected"),
         (OwnResult("no clear change", True), "did its work", "by your two runs; latency has no clear change"),
         (
             OwnResult("not decided", True),
@@ -234,7 +234,7 @@ def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> 
         (
             OwnResult("no clear change", False),
             "no clear change",
-            "by your two runs; the count did not move as the lesson says",
+            "by your two runs; the count did not move as expected",
         ),
         (OwnResult("worse", True, "lower"), "proof: lower", "by your proof, better evidence than two runs"),
     ],

@@ -35,7 +35,7 @@ def counted(stalls: int) -> Run:
 def test_a_sure_effect_leads_with_its_size_and_leaves_its_values_to_the_table_to_save_a_line() -> None:
     tail = Effect("p99.9", ("210 µs", "12 µs"), 17.5, "better", "shorter")
     found = Effects(tail, None, tail, shown=Effect("moves", ("4.3", "0 a second"), 9.0, "same", "fewer", sort="cause"))
-    whole = f"Looks better: p99.9 is 18× shorter, 210 µs → 12 µs. Moves: 9× fewer, 4.3 → 0 a second, {verdict.AS_SAID}."
+    whole = f"Looks better: p99.9 is 18× shorter, 210 µs → 12 µs. Moves: 9× fewer, 4.3 → 0 a second, {verdict.AS_EXPECTED}."
     assert told(found, width=len(whole)) == whole
     fewer = whole.replace(", 4.3 → 0 a second", "")
     assert told(found, width=len(whole) - 1) == fewer
@@ -60,8 +60,8 @@ def test_between_two_kinds_of_run_no_change_does_a_work() -> None:
     count = Effect("moves", ("0.6", "4.6 a second"), 7.6, "same", "more", sort="cause")
     moved = "Moves: 7.6× more, 0.6 → 4.6 a second,"
     shown, missed = Effects(None, None, count, shown=count), Effects(None, None, count, missed=count)
-    assert told(shown, run(), beside).startswith(f"{moved} {verdict.AS_SAID}.")
-    assert told(missed, run(), beside).startswith(f"{moved} not {verdict.AS_SAID}.")
+    assert told(shown, run(), beside).startswith(f"{moved} {verdict.AS_EXPECTED}.")
+    assert told(missed, run(), beside).startswith(f"{moved} not {verdict.AS_EXPECTED}.")
 
 
 def test_the_one_reason_for_perhaps_is_told() -> None:
@@ -117,7 +117,7 @@ def test_a_curve_whose_median_moved_by_more_than_the_change_ended_is_no_gain(end
     found = Effects(lower, None, lower, shown=count, tail=tail, causes=(ours,))
     before, after = run(p50=260, p90=350), dataclasses.replace(run(p50=60, p90=85), id="another")
     said = told(found, before, after)
-    done = f"First write: 638× shorter, {verdict.AS_SAID}."
+    done = f"First write: 638× shorter, {verdict.AS_EXPECTED}."
     better = f"Looks better: p90 is 4.1× shorter. {done}"
     assert said == (better if possible else f"{done} {verdict.NO_CHANGE}")
     # The judged percentile is a result of its own, and so is a chapter without a count.

@@ -119,7 +119,7 @@ def test_a_sure_loss_leads_the_verdict_and_nothing_of_it_is_cut() -> None:
         assert result.uncut == len(result.told)
         kept = " ".join(" ".join(line.plain.split()) for line in result.told)
         assert kept.startswith("Looks worse: p90 is 21× longer")
-        assert "4× fewer, as the lesson says." in kept
+        assert "4× fewer, as expected." in kept
         assert "the thread preempted 40/s 10/s 4× fewer" in kept
         styles = styles_of(result.told)
         assert "bold bad" in styles
@@ -140,7 +140,7 @@ def test_a_figure_that_moved_less_than_its_chapter_says_has_its_row_all_the_same
     assert told[0].startswith("Looks worse: p90 is 21× longer. The thread preempted: 25 % fewer, not as ")
     assert told[2] == "the thread preempted 40/s 30/s 25 % fewer"
     none = said(between(before, run(preempted=30), Shows("preempted", 3.0)), before, after)
-    assert none.startswith("The thread preempted: 25 % fewer, not as the lesson says. No clear change in latency.")
+    assert none.startswith("The thread preempted: 25 % fewer, not as expected. No clear change in latency.")
 
 
 def test_the_percentile_that_judges_the_runs_is_told_beside_a_larger_effect() -> None:
@@ -400,13 +400,13 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
     assert "the thread preempted 8/s 40/s 5× more" in " ".join(said(risen).split())
     fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
     told = " ".join(said(between(slow, fast, Shows("core-hz", 1.2, rises=True))).split())
-    assert told.startswith("Frequency of the hot CPU: 2× higher, as the lesson says. No clear change in latency.")
+    assert told.startswith("Frequency of the hot CPU: 2× higher, as expected. No clear change in latency.")
     assert "frequency of the hot CPU 1.5 GHz 3 GHz 2× higher" in told
     # A latency of the chapter's is better from the same factor on as any other.
     longest = between(run(worst=9_000), run(worst=6_000), Shows("max", 1.3))
     assert (longest.lead, longest.direction) == (None, "same")
     told = " ".join(said(longest).split())
-    assert told.startswith("Max: 33 % shorter, 9 µs → 6 µs, as the lesson says.")
+    assert told.startswith("Max: 33 % shorter, 9 µs → 6 µs, as expected.")
     assert "max 9 µs 6 µs 33 % shorter" in told
 
 
@@ -415,7 +415,7 @@ def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move(
     assert found.direction == "same"
     assert large_figure.large_factor(judge_pair(found)) == ("", "")
     assert [" ".join(line.split()) for line in said(found).splitlines()] == [
-        "The thread preempted: none in the second run, as the lesson says. No clear change in latency.",
+        "The thread preempted: none in the second run, as expected. No clear change in latency.",
         "two runs, no proof before after",
         "the thread preempted 474/s 0/s none after",
         "p99.9 ~5 µs ~4.9 µs about the same",
@@ -1291,7 +1291,7 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     assert large_figure.large_factor(judge_pair(found, known)) == ("9.3×", "accent")
     result = effect.result_of_two_runs(judge_pair(found, known), known, 100, proof=f"{effect.NOT_PROVEN}.")
     told = [" ".join(line.plain.split()) for line in result.told]
-    assert told[0] == "The thread preempted: 9.3× fewer, as the lesson says. Latency: two runs do not decide it."
+    assert told[0] == "The thread preempted: 9.3× fewer, as expected. Latency: two runs do not decide it."
     assert "the thread preempted 93/s 10/s 9.3× fewer" in told
     assert "p90 200 ns 500 ns 2.5× longer" in told
     assert "bad" not in styles_of(result.lines)
@@ -1304,7 +1304,7 @@ def test_a_curve_that_became_worse_is_told_quietly_where_the_chapters_count_move
     # If another task explains the worse curve, the curves are not comparable.
     task = CauseTime("task python3", (1e6, 50e6), task="python3")
     told = said(dataclasses.replace(found, causes=(task, cause)), before, after, width=300)
-    assert told.startswith("The thread preempted: 9.3× fewer, 93 → 10 a second, as the lesson says. ")
+    assert told.startswith("The thread preempted: 9.3× fewer, 93 → 10 a second, as expected. ")
     assert "Latency is not comparable: in the second run, task python3 took 50 ms of each second" in told
     assert "time the change can end" in told
     assert "p90" not in told

@@ -165,8 +165,8 @@ def _result_means(own: OwnResult) -> str:
     if own.figure is None:
         return "by your two runs"
     if own.figure:
-        return f"by your two runs; {_UNCLEAR.get(own.latency, 'the count moved as the lesson says')}"
-    return "by your two runs; the count did not move as the lesson says"
+        return f"by your two runs; {_UNCLEAR.get(own.latency, 'the count moved as expected')}"
+    return "by your two runs; the count did not move as expected"
 
 
 def unclear_told(own: OwnResult) -> str:

@@ -22,8 +22,8 @@ from jitter_workshop.stats.scale import difference_told, nice_ns
 
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: ", "differs": "What differs most: "}
 _ROLES = {"better": "good", "worse": "bad", "not comparable": "bad"}
-AS_SAID = "as the lesson says"
-_NOT_AS_SAID = "not as the lesson says"
+AS_EXPECTED = "as expected"
+_NOT_AS_EXPECTED = "not as expected"
 _NOT_KNOWN = "The chapter's figure is not known."
 NO_CHANGE = "No clear change in latency."
 _NO_CHANGE_LEFT = "No clear change in the figures that can be compared."
@@ -68,7 +68,7 @@ def work_told(judged: PairJudgement, *, values: bool = False) -> str:
     if (one := judged.of_chapter) is None:
         return ""
     both = f", {' → '.join(one.values)}" if values and one.events is None else ""
-    return f"{capital(one.name)}: {_moved(one)}{both}, {AS_SAID if judged.work == 'done' else _NOT_AS_SAID}."
+    return f"{capital(one.name)}: {_moved(one)}{both}, {AS_EXPECTED if judged.work == 'done' else _NOT_AS_EXPECTED}."
 
 
 def effects_told(judged: PairJudgement) -> tuple[Effect, ...]:
