@@ -460,6 +460,7 @@ async def test_a_run_that_others_disturbed_says_so(
         await pilot.press("escape", "c")
         await settled(pilot)
         assert "(disturbed)" in text_of(app)
+        assert "disturbed: other tasks used its CPUs" in text_of(app)
 
 
 async def test_the_settings_show_the_choices_of_the_class(made: MadeClass) -> None:

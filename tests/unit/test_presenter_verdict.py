@@ -35,7 +35,8 @@ def counted(stalls: int) -> Run:
 def test_a_sure_effect_leads_with_its_size_and_leaves_its_values_to_the_table_to_save_a_line() -> None:
     tail = Effect("p99.9", ("210 µs", "12 µs"), 17.5, "better", "shorter")
     found = Effects(tail, None, tail, shown=Effect("moves", ("4.3", "0 a second"), 9.0, "same", "fewer", sort="cause"))
-    whole = f"Looks better: p99.9 is 18× shorter, 210 µs → 12 µs. Moves: 9× fewer, 4.3 → 0 a second, {verdict.AS_EXPECTED}."
+    moves = f"Moves: 9× fewer, 4.3 → 0 a second, {verdict.AS_EXPECTED}."
+    whole = f"Looks better: p99.9 is 18× shorter, 210 µs → 12 µs. {moves}"
     assert told(found, width=len(whole)) == whole
     fewer = whole.replace(", 4.3 → 0 a second", "")
     assert told(found, width=len(whole) - 1) == fewer

@@ -48,6 +48,8 @@ _LEAST_CHAPTER = 5
 """The least number of characters of a chapter's name in the list: a shorter beginning names no chapter."""
 _BOLD_MEANS = "bold: judged by"
 """The meaning of the figure in bold: the figure by which the run is judged, a percentile or the rate of its stalls."""
+_DISTURBED = "disturbed"
+"""The mark of a run on whose CPUs other tasks ran."""
 _STALLS = "stalls/s"
 """The head of the column with the rate of stalls of the runs that it judges."""
 _JUDGED = "JUDGED BY"
@@ -300,6 +302,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             yield line
         if few:
             yield Text(f"    {FEW_TOLD}", "dim")
+        if any(run.disturbed for run in self._runs):
+            yield Text(f"    {_DISTURBED}: other tasks used its CPUs", "dim")
         if self._of_proofs:
             told = f"Not listed: {many(self._of_proofs, 'run')} of proofs. p at a chapter's compare step shows them."
             yield from wrap(Text(told, "dim"), width, "    ")
@@ -319,7 +323,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         aside = f" ({HANDOFF if run.by_handoff else TRANSIT})" if run.id in self._of_transit else ""
         aside += f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
-        aside += " (disturbed)" if run.disturbed else ""
+        aside += f" ({_DISTURBED})" if run.disturbed else ""
         label = clean(run.label or run.id, NAME)
         chapter = self._titles.get(run.id, "")
         # A title that is a question has its own sign.
