@@ -149,7 +149,7 @@ async def settled(pilot: Pilot[Any]) -> None:
 async def read_on(pilot: Pilot[Any]) -> None:
     """Press Enter until it does more than turn the page: for a test about what comes after the page."""
     for _ in range(30):
-        turns = ("chapter.enter", "more below") in pilot.app.screen.query_one(KeyBar).shown
+        turns = ("chapter.enter", "read on") in pilot.app.screen.query_one(KeyBar).shown
         await pilot.press("enter")
         await settled(pilot)
         if not turns:

@@ -24,7 +24,7 @@ def offered(app: WorkshopApp) -> dict[str, str]:
 async def to_the_plans_end(pilot: Pilot[None]) -> None:
     """Press Enter as long as it shows more of the plan."""
     assert isinstance(pilot.app, WorkshopApp)
-    while offered(pilot.app).get("chapter.enter") == "more below":
+    while offered(pilot.app).get("chapter.enter") == "read on":
         await pilot.press("enter")
         await settled(pilot)
 

@@ -49,7 +49,7 @@ from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
-from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.keybar import KeyBar, KeyHint
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests import fakes, madeup, talking
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, stop_in_run, walk_with
@@ -264,8 +264,8 @@ async def test_no_page_of_a_small_screen_cuts_the_drawing_of_a_lesson() -> None:
         await settled(pilot)
         screen = await led_to_measure(pilot, app)
         pages = [text_of(app)]
-        while ("chapter.enter", "more below") in screen.query_one(KeyBar).shown:
-            await pilot.press("enter")
+        while SCROLLS in screen.query_one(KeyBar).shown:
+            await pilot.press("pagedown")
             await settled(pilot)
             pages.append(text_of(app))
         assert screen.walk.runs.run_in("measure") is None
@@ -531,7 +531,7 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         assert kept.choice == task.answers[0].id
 
 
-TURNS, SCROLLS = ("chapter.enter", "more below"), ("chapter.page_down", "more below")
+TURNS, SCROLLS = ("chapter.enter", "read on"), ("chapter.page_down", "more below")
 CHOOSES = ("chapter.number", "1–4 choose")
 
 
@@ -712,6 +712,11 @@ async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
         seen, last = text_of(app), screen.sheet("#data-sheet").plain().splitlines()[-1]
         assert last not in seen
         assert {TURNS, ("chapter.skip", "go on")} < set(bar.shown)
+        # The label has the key's own style, and the line of the steps says which page it is.
+        hint = next(one for one in bar.query(KeyHint) if "read on" in one.render().plain)
+        assert {str(span.style) for span in hint.render().spans} == {str(hint.render().spans[0].style)}
+        assert len(hint.render().spans) == 2
+        assert "page 1 of " in text_of(app).splitlines()[1]
         for _ in range(20):
             if TURNS not in bar.shown:
                 break
@@ -721,6 +726,7 @@ async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
             seen += text_of(app)
         pane = screen.pane()
         assert pane.scroll_offset.y == pane.max_scroll_y > 0
+        assert re.search(r"page (\d) of \1$", text_of(app).splitlines()[1].strip())
         assert last in seen
         assert ("chapter.enter", "go on") in bar.shown
         # The page was read to its end: the key that scrolls is named, and Enter goes on.
@@ -733,24 +739,19 @@ async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_enter_reads_on_to_the_end_before_it_measures(size: tuple[int, int]) -> None:
+async def test_enter_makes_a_run_without_a_write_at_once(size: tuple[int, int]) -> None:
     workshop = open_workshop(course=builtin_course())
     workshop.walk("baseline").go("measure")
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
-        turned = 0
-        while TURNS in bar.shown:
-            assert not workshop.context.runs.every()
-            await pilot.press("enter")
-            await settled(pilot)
-            turned += 1
-        assert (turned > 0) == (size == (80, 24))
-        assert "judged" in text_of(app)
-        assert screen.sheet("#data-sheet").plain().splitlines()[-1].strip() in text_of(app)
         assert ("chapter.enter", "measure") in bar.shown
-        await pilot.press("enter")
+        assert (SCROLLS in bar.shown) == screen.pane().more_below == (size == (80, 24))
+        await pilot.press("pagedown", "end")
+        await settled(pilot)
+        assert screen.sheet("#data-sheet").plain().splitlines()[-1].strip() in text_of(app)
+        await pilot.press("home", "enter")
         await settled(pilot)
         assert screen.walk.runs.run_in("measure") is not None
 
@@ -779,7 +780,7 @@ async def test_m_measures_without_reading_on() -> None:
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert TURNS in app.screen.query_one(KeyBar).shown
+        assert SCROLLS in app.screen.query_one(KeyBar).shown
         await pilot.press("m")
         await settled(pilot)
         assert chapter_of(app).walk.runs.run_in("measure") is not None

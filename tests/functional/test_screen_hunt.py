@@ -268,7 +268,7 @@ async def test_enter_leads_past_no_noise_without_a_name(workshop: FakeWorkshop, 
         assert "▸EXPLAIN" in text_of(app)
         await press(pilot, "enter", "x", "enter", "escape")
         assert "▸EXPLAIN" in text_of(app)
-        while "Enter more below" in flat(app):
+        while "Enter read on" in flat(app):
             await pilot.press("enter")
             await settled(pilot)
         assert "Enter finish" in flat(app)

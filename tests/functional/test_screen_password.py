@@ -59,7 +59,7 @@ def ask(terminal: Terminal) -> None:
     terminal.wait_for("show plan")
     terminal.type("\r")
     terminal.wait_for("Enter writes this, as root.")
-    terminal.wait_for("more below")
+    terminal.wait_for("read on")
     terminal.seen = b""
     terminal.type("\r")
     terminal.wait_for("apply")

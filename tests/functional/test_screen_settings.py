@@ -173,7 +173,7 @@ async def test_enter_applies_no_plan_whose_end_was_not_seen(live: FakeWorkshop, 
             await pilot.press("enter")
             await settled(pilot)
         assert "At the plan's end, Enter writes this" in said(app)
-        assert offered(app)["chapter.enter"] == "more below"
+        assert offered(app)["chapter.enter"] == "read on"
         assert "chapter.skip" not in offered(app)
         pane = app.screen.query_one("#data", Pane)
         for key in ("n", "enter"):
@@ -215,7 +215,7 @@ async def test_equal_writes_are_one_line_and_plus_shows_each_before_enter_writes
         await settled(pilot)
         assert all(one.path in figures(app) for one in made)
         assert offered(app)["chapter.every"] == "one line"
-        assert offered(app)["chapter.enter"] == "more below"
+        assert offered(app)["chapter.enter"] == "read on"
         await pilot.press("end")
         await settled(pilot)
         assert figures_last(app) in text_of(app)
@@ -684,7 +684,7 @@ async def test_enter_agrees_to_no_placement_whose_end_was_not_seen() -> None:
         screen = await to_apply_of_pinning(pilot, workshop)
         pane = app.screen.query_one("#data", Pane)
         assert pane.more_below
-        assert offered(app)["chapter.enter"] == "more below"
+        assert offered(app)["chapter.enter"] == "read on"
         assert "chapter.skip" not in offered(app)
         await pilot.press("enter")
         await settled(pilot)

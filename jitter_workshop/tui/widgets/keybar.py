@@ -16,6 +16,8 @@ from jitter_workshop.tui.core.actions import BY_ID
 from jitter_workshop.tui.core.theme import PaintedApp
 
 MOST_KEYS = 7
+READ_ON = "read on"
+"""The label of a key that shows more of the page first. It has the key's own style: the key will do its work later."""
 _PADDING = 1
 """Blanks on either side of a key, as in the style below."""
 
@@ -65,7 +67,8 @@ class KeyHint(Widget):
 
     def render(self) -> Text:
         key = Style(color=cast(PaintedApp, self.app).palette.cool, bold=True)
-        return Text.assemble((self._key, key), " ", self._label, no_wrap=True)
+        label = (self._label, key) if self._label == READ_ON else self._label
+        return Text.assemble((self._key, key), " ", label, no_wrap=True)
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()

@@ -14,11 +14,16 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 
+_BESIDE_PAGE = 3
+"""The blanks before the page of the step."""
+
+
 class LoopLine(Sheet):
     """Show the steps of a chapter in one line.
 
     A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. If the steps do not fit with
-    these signs, only their brighter names tell that. The present step has ▸ and capital letters.
+    these signs, only their brighter names tell that. The present step has ▸ and capital letters. The page of the step, such as ``page 1 of 2``,
+    stands at the right end if the line has room for it.
     """
 
     @dataclass
@@ -30,6 +35,7 @@ class LoopLine(Sheet):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._line, id=id)
         self._steps: tuple[StepView, ...] = ()
+        self._page = ""
         self._spans: list[tuple[int, int, StepName]] = []
 
     def show_steps(self, steps: Sequence[StepView]) -> None:
@@ -37,13 +43,22 @@ class LoopLine(Sheet):
         self._steps = tuple(steps)
         self.renew()
 
+    def show_page(self, page: str) -> None:
+        """Show which page of the step is seen; "" for nothing."""
+        if page != self._page:
+            self._page = page
+            self.renew()
+
     def _line(self, width: int) -> list[Text]:
         line = Text()
         self._spans = []
         steps = [step for step in self._steps if step.state != "left_out"]
         shown = [step.shown for step in steps]
-        gap = next((n for n in (3, 2) if sum(map(len, shown)) + n * (len(shown) - 1) <= width), 1) * " "
-        if sum(map(len, shown)) + len(shown) - 1 > width:
+        room = width - (len(self._page) + _BESIDE_PAGE if self._page else 0)
+        if sum(map(len, shown)) + len(shown) - 1 > room:
+            room = width
+        gap = next((n for n in (3, 2) if sum(map(len, shown)) + n * (len(shown) - 1) <= room), 1) * " "
+        if sum(map(len, shown)) + len(shown) - 1 > room:
             shown = [step.shown if step.state == "now" else step.name for step in steps]
         for step, text in zip(steps, shown, strict=True):
             if self._spans:
@@ -53,6 +68,8 @@ class LoopLine(Sheet):
             line.append(text, style)
             if text.endswith("✓"):
                 line.stylize("good", line.cell_len - 1)
+        if self._page and room < width:
+            line.append(self._page.rjust(width - line.cell_len), "bold cool")
         return [line]
 
     def on_click(self, event: events.Click) -> None:

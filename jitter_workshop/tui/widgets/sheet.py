@@ -205,6 +205,15 @@ class Pane(VerticalScroll, can_focus=False):
         rows = self.scrollable_content_region.height
         return bool(self.region.area) and self.scroll_offset.y + rows < self.text_height
 
+    @property
+    def page_shown(self) -> str:
+        """Return the page that is shown, such as ``page 1 of 2``; "" if all of the text is seen at once."""
+        rows = self.scrollable_content_region.height
+        if rows < 1 or self.text_height <= rows:
+            return ""
+        pages = -(-self.text_height // rows)
+        return f"page {min(self.scroll_offset.y // rows + 1, pages) if self.more_below else pages} of {pages}"
+
     def turn_page(self, by: int) -> None:
         """Show the next page (+1) or the one before (-1). If the pane shows parts of two pages, show the later or the
         earlier one of these first."""

@@ -51,7 +51,7 @@ from jitter_workshop.tui.screens.chapter.steps import Step, Work, screen_steps
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
-from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.keybar import READ_ON, Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
@@ -548,7 +548,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         enter: list[Shown] = [] if pressed.waits else [("chapter.enter", pressed.label)]
         if unread := self._unread() is not None:
             # Enter turns the page; what it does at the end is left to the key that skips the rest.
-            enter = [("chapter.enter", "more below"), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
+            enter = [("chapter.enter", READ_ON), *([] if pressed.acts else [("chapter.skip", pressed.label)])]
         hunt = step.hunt.keys(pressed.label)
         view = self._view_keys(step)
         # A cut line names the key that shows the whole of it, and a table needs a way back: no other key hides it.
@@ -594,6 +594,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Record how far the user has seen each pane at this visit of the step."""
         for pane in self.query(Pane):
             self._seen[self._part(pane)] = self._seen_to(pane)
+        if self.is_attached and self.is_running and self.query(LoopLine):
+            self.query_one(LoopLine).show_page(self._page_shown())
         self.refresh_keys()
 
     def _part(self, pane: Pane) -> tuple[str | None, bool]:
@@ -609,16 +611,26 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _unread(self) -> Pane | None:
         """Return the pane that still has unseen text. Enter scrolls this pane before it goes to the next step, or
-        before it makes the changes of a plan. The lesson comes first, then the figures. Return None if all text was
-        seen. Also return None if Enter does something else.
+        before it makes the changes of a plan (``Step.to_read_first`` has the rule). The lesson comes first, then the
+        figures. Return None if all text was seen. Also return None if Enter does something else.
         """
-        if self.now.hunt.to_name or self.now.hunt.to_cure:
-            return None
-        panes = (self.query_one(selector, Pane) for selector in self.now.to_read_first)
+        panes = self._to_read_first()
         again = self.now.reads_again
         return next(
             (one for one in panes if one.more_below and (again or self._seen_to(one) < one.count_of_text)), None
         )
+
+    def _to_read_first(self) -> list[Pane]:
+        if self.now.hunt.to_name or self.now.hunt.to_cure:
+            return []
+        return [self.query_one(selector, Pane) for selector in self.now.to_read_first]
+
+    def _page_shown(self) -> str:
+        """Return the page that is shown of the text that Enter reads on, such as ``page 1 of 2``; "" if Enter does not
+        read on, or if this text has one page."""
+        unread, panes = self._unread(), [one for one in self._to_read_first() if one.region.area]
+        shown = [unread] if unread is not None else panes[::-1]
+        return next((page for one in shown if (page := one.page_shown)), "")
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""

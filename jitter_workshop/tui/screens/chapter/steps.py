@@ -84,7 +84,7 @@ from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.hunting import CURES, HuntRole, StepHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
-from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.keybar import READ_ON, Shown
 from jitter_workshop.tui.widgets.sheet import Pane
 
 FIRST_MARK_NS = 10_000
@@ -286,8 +286,12 @@ class Step:
 
     @property
     def to_read_first(self) -> Sequence[str]:
-        """Return the panes that Enter first scrolls to their ends, as selectors. By default these are the lesson and
-        the figures, if Enter would now only leave the shown text, else ()."""
+        """Return the panes that Enter first scrolls to their ends, as selectors. There is one rule for all steps and
+        all sizes of a screen: Enter leaves no text, agrees to no write, and skips no question that was not seen to
+        its end. It reads on first, the footer says ``read on``, and the line of the steps says ``page 1 of 2``. A run
+        without a write begins at once, and PgDn reads on.
+
+        By default these are the lesson and the figures, if Enter would now only leave the shown text, else ()."""
         return ("#lesson", "#data") if self._only_reads else ()
 
     @property
@@ -993,12 +997,11 @@ class Measure(Step):
 
     @property
     def to_read_first(self) -> Sequence[str]:
-        """Return the pane of the figures, too, before Enter makes the run: what is judged is read first. Beside the
-        lesson, the pane has nothing else, so Enter makes the run at once, except a run that begins with a write."""
+        """Return the pane of the figures, too, before Enter makes a run that begins with a write. Enter makes each
+        other run at once."""
         if not self._waits:
             return super().to_read_first
-        at_once = self.screen.wide and not self._refused and self._request.arrival is None
-        return () if at_once else ("#data",)
+        return ("#data",) if not self._refused and self._request.arrival is not None else ()
 
     @property
     def enter_key(self) -> EnterKey:
@@ -1432,7 +1435,7 @@ class Compare(Step):
 
     @property
     def enter_key(self) -> EnterKey:
-        return EnterKey("read on" if self._page_is_next else self._going_on)
+        return EnterKey(READ_ON if self._page_is_next else self._going_on)
 
     def pressed_enter(self) -> Work:
         if not self._page_is_next:
