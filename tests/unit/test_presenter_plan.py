@@ -171,15 +171,44 @@ def test_equal_writes_to_tasks_are_one_line_until_each_is_asked_for(width: int) 
     assert all(one.path in short for one in few)
 
 
-def test_writes_of_other_values_or_to_files_are_never_one_line() -> None:
-    files = tuple(change(n) for n in range(1, 20))
+def test_writes_of_other_values_are_never_one_line() -> None:
+    files = tuple(change(n, after=str(n)) for n in range(1, 20))
+    other_kinds = tuple(change(n, path=f"/sys/{'abcdefghij'[n]}/x") for n in range(10))
     tasks = tuple(change(n, kind="task-cgroup", after=str(n)) for n in range(1, 20))
-    assert not has_equal_writes((*files, *tasks))
+    assert not has_equal_writes((*files, *other_kinds, *tasks))
     one_more = tuple(change(n, kind="task-cgroup", before=str(n % 2), path=f"cgroup({n}@1)") for n in range(30, 40))
     view = PlanView((*files, *one_more), 9, "")
     lines = " ".join(" ".join(line.plain for line in plan_step_lines(view, (), True, 100, "+")).split())
     assert lines.count("30–39 10 tasks leave the hot CPUs: several → 0 (+ shows each)") == 1
     assert all(f" {one.path} " in lines for one in files)
+
+
+def _interrupts(count: int, **fields: str) -> tuple[Change, ...]:
+    made = {"tunable": "irq-affinity", "kind": "cpu-list", "before": "0-1", "after": "0", **fields}
+    return tuple(change(n, **made, path=f"/proc/irq/{n + 23}/smp_affinity_list") for n in range(1, count + 1))
+
+
+@pytest.mark.parametrize("width", [40, 78, 120])
+def test_equal_writes_to_one_kind_of_file_are_one_line_from_seven_on(width: int) -> None:
+    many, few = _interrupts(7), _interrupts(6)
+    folded = [line.plain for line in plan_step_lines(PlanView(many, 7, "All."), (), True, width, "+")]
+    assert max(map(len, folded)) <= width
+    told = " ".join(" ".join(folded).split())
+    ends = "/proc/irq/24/smp_affinity_list to /proc/irq/30/smp_affinity_list"
+    assert f"1–7 7 files, {ends}: CPUs 0-1 → CPU 0 (+ shows each)" in told
+    assert "/proc/irq/25" not in told
+    each = " ".join(line.plain for line in plan_step_lines(PlanView(many, 7, "All."), (), True, width))
+    assert all(one.path in each for one in many)
+    assert has_equal_writes(many)
+    assert not has_equal_writes(few)
+
+
+def test_a_write_that_only_keeps_a_value_is_in_no_group_of_changes() -> None:
+    kept = tuple(dataclasses.replace(one, before="0") for one in _interrupts(7))
+    view = PlanView((*_interrupts(7), *kept), 7, "")
+    lines = " ".join(" ".join(line.plain for line in plan_step_lines(view, (), True, 100, "+")).split())
+    assert lines.count("CPUs 0-1 → CPU 0 (+ shows each)") == 1
+    assert lines.count("written again: CPU 0 (+ shows each)") == 1
 
 
 def test_the_command_after_the_writes_is_said_once() -> None:

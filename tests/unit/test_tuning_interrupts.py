@@ -110,7 +110,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
     assessed = find_tunable("irq-affinity").assess(host)
     assert assessed.state == "improve"
-    assert (assessed.value, assessed.wanted) == ("4 may use hot CPUs", "2, which cannot be moved")
+    assert (assessed.value, assessed.wanted) == ("4 interrupts may use hot CPUs", "2 interrupts, which cannot be moved")
     assert assessed.reason.startswith(
         "2 interrupts can be moved off CPU 1; 1 of these arrives there now; 2 cannot be moved, 1 of them arrives there:"
     )
@@ -138,7 +138,7 @@ def test_an_interrupt_that_cannot_be_moved_is_no_fault_of_the_host(tmp_path: Pat
         kind_of(change.kind).write(kernel, change.path, change.after)
     assessed = find_tunable("irq-affinity").assess(Host(HostRoot(tmp_path), CpuSet((1,))))
     assert assessed.state == "ok"
-    assert (assessed.value, assessed.wanted) == ("2 may use hot CPUs", "2, which cannot be moved")
+    assert (assessed.value, assessed.wanted) == ("2 interrupts may use hot CPUs", "2 interrupts, which cannot be moved")
     assert "2 cannot be moved" in assessed.reason
     (told,) = plan_changes(Host(HostRoot(tmp_path), CpuSet((1,))), [Wanted("irq-affinity")]).skipped
     assert not told.partly

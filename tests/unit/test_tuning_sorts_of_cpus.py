@@ -301,7 +301,7 @@ def test_work_is_kept_off_siblings_and_stays_on_its_node(tmp_path: Path) -> None
 def test_the_words_say_that_work_is_kept_off_siblings(tmp_path: Path) -> None:
     host = busy(tmp_path)
     told = find_tunable("irq-affinity").assess(host)
-    assert (told.value, told.wanted) == ("3 may use hot CPUs or their siblings", "all on CPU 0-3,6-7")
+    assert (told.value, told.wanted) == ("3 interrupts may use hot CPUs or their siblings", "all on CPU 0-3,6-7")
     assert "moved off CPU 4-5" in told.reason
     assert "hot CPUs or their siblings" in (find_tunable("kernel-threads").assess(host).value or "")
     assert "or their siblings" in find_tunable("irqaffinity").assess(host).reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -56,6 +57,9 @@ _OF_TASKS = {
 """The effect of a kind of write on one task, and on several."""
 _MASKS = ("cpu-mask", "workqueue-mask", "mask-across")
 """The kinds of settings whose value is a mask of CPUs."""
+_NUMBER = re.compile(r"\d+")
+_LISTS = ("cpu-list", "irq-across")
+"""The kinds of settings whose value is a list of CPUs."""
 _TASK = "ID@TICKS names a task by its ID and its start time, because a later task could get the same ID."
 
 
@@ -190,10 +194,18 @@ def _is_long(changes: Sequence[Change], unfold: str = "") -> bool:
 
 
 def _equal(changes: Sequence[Change]) -> list[list[Change]]:
-    """Return the writes in groups. A group has consecutive writes of one kind to tasks, with one new value; each other
-    write is a group of its own."""
-    groups = groupby(changes, key=lambda one: (one.kind, one.after) if one.kind in _OF_TASKS else one.n)
-    return [list(alike) for _, alike in groups]
+    """Return the writes in groups. A group has consecutive writes with one new value: of one kind to tasks, or to files
+    whose paths differ only in numbers."""
+    return [list(alike) for _, alike in groupby(changes, key=_likeness)]
+
+
+def _likeness(change: Change) -> tuple[object, ...]:
+    """Return what is equal for the writes of one group."""
+    if change.kind in _OF_TASKS:
+        return change.kind, change.after
+    again = change.before == change.after
+    same_file = _NUMBER.sub("0", change.path)
+    return change.kind, change.after, same_file, again, change.when, change.risk, change.lease, change.then
 
 
 def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
@@ -266,13 +278,19 @@ def _tunable(
 
 
 def _folded(alike: Sequence[Change], unfold: str, width: int) -> Lines:
-    """Return one line for a group of equal writes: their numbers, their effect, their new value, and the key that shows
-    each of them."""
+    """Return one line for a group of equal writes: their numbers, their effect or the first and the last file, their
+    new value, and the key that shows each of them."""
     first, last = alike[0], alike[-1]
-    before = {_told(change.before, change.kind, brief=True) for change in alike}
-    values = f"{before.pop() if len(before) == 1 else 'several'} → {_told(first.after, first.kind, brief=True)}"
+    of_tasks = first.kind in _OF_TASKS
+    in_words = _told if of_tasks else _in_list
+    before = {in_words(change.before, change.kind, brief=True) for change in alike}
+    old = before.pop() if len(before) == 1 else "several"
+    new = in_words(first.after, first.kind, brief=True)
+    values = f"written again: {new}" if all(one.before == one.after for one in alike) else f"{old} → {new}"
     number = f"{first.n:>4}–{last.n}  "
-    line = Text(f"{len(alike)} tasks {_OF_TASKS[first.kind][1]}: {values}").append(" (", "dim")
+    files = f"{len(alike)} files, {clean(first.path, PATH)} to {clean(last.path, PATH)}"
+    told = f"{len(alike)} tasks {_OF_TASKS[first.kind][1]}" if of_tasks else files
+    line = Text(f"{told}: {values}").append(" (", "dim")
     lines = wrap(line.append(unfold, "bold cool").append(" shows each)", "dim"), width, number, " " * 8)
     lines[0].stylize("dim", 0, len(number))
     return lines
@@ -305,6 +323,12 @@ def _of_cpus(value: str | None, told: str) -> str:
     """Return the words ``told`` for a list of CPUs, with ``CPU`` or ``CPUs`` in front if ``value`` is such a list."""
     cpus = CpuSet.if_list(value)
     return f"{cpus.named.partition(' ')[0]} {told}" if cpus else told
+
+
+def _in_list(value: str | None, kind: str, brief: bool) -> str:
+    """Return a value as :func:`_told` does, with ``CPU`` or ``CPUs`` in front if a file holds a list of CPUs."""
+    told = _told(value, kind, brief)
+    return _of_cpus(value, told) if kind in _LISTS else told
 
 
 def _told(value: str | None, kind: str, brief: bool) -> str:

@@ -13,7 +13,6 @@ from jitter_workshop.model.walk import StepView
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
-
 _BESIDE_PAGE = 3
 """The blanks before the page of the step."""
 
@@ -22,8 +21,8 @@ class LoopLine(Sheet):
     """Show the steps of a chapter in one line.
 
     A ✓ follows each step that is done. A ◌ follows each step that was seen on a recording. If the steps do not fit with
-    these signs, only their brighter names tell that. The present step has ▸ and capital letters. The page of the step, such as ``page 1 of 2``,
-    stands at the right end if the line has room for it.
+    these signs, only their brighter names tell that. The present step has ▸ and capital letters. The page of the step,
+    such as ``page 1 of 2``, stands at the right end if the line has room for it.
     """
 
     @dataclass

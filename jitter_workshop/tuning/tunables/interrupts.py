@@ -116,8 +116,8 @@ class IrqAffinity(Settings):
         arrive = " and arrives there" if len(stay) == there == 1 else arrive
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
-        value = f"{len(devices) + len(stay):,} may use {host.clear_words}"
-        wanted = f"{len(stay):,}, which cannot be moved" if stay else f"all on CPU {host.housekeeping}"
+        value = f"{many(len(devices) + len(stay), 'interrupt')} may use {host.clear_words}"
+        wanted = f"{many(len(stay), 'interrupt')}, which cannot be moved" if stay else f"all on CPU {host.housekeeping}"
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
         now = sum(1 for s in devices if (read_effective(host.root, irq_number(s.path)) or CpuSet()) & host.kept_clear)
