@@ -59,7 +59,8 @@ class LongestStalls:
 class SeenCauses:
     """Hold the causes that were seen in a run.
 
-    - ``suspects``: the causes, in the order of their labels.
+    - ``suspects``: the causes; with a trace in the order of their numbers of stalls, the most frequent first, else in
+      the order of their labels.
     - ``stalls``: the number of stalls.
     - ``stalled_ns``: the time that these stalls took.
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of the gaps in

@@ -39,7 +39,7 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
         _tell_judged(workshop, walk, talk)
         return
     if not seen.quiet:
-        talk.tell(f"{words.BY_NAME.capitalize()}:")
+        talk.tell(f"{words.head_of_list(seen).capitalize()}:")
     for number, one in enumerate(() if seen.quiet else seen.suspects, 1):
         often = words.seen_often(seen, one)
         talk.tell(f"{words.cause(one, False)}{f', {often}' if often else ''}", f"  {number}  ", "     ")

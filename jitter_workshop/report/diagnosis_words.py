@@ -22,10 +22,10 @@ NO_EVENT = (
     "cannot tell which."
 )
 """The one wording for time without an event. The absence of an event is no cause, so no chapter asks for it."""
-WITHOUT_EVENT = "with no event: hypervisor, firmware or memory"
-LACKS_EVENT = "not known: the trace lacks an event"
-OF_THEMSELVES = "of the threads themselves: asleep, or catching up"
-"""The words for the stalled times that have no row, one for each reason:
+WITHOUT_EVENT = "no event, so no named cause"
+LACKS_EVENT = "not known: an event is missing"
+OF_THEMSELVES = "asleep, or catching up"
+"""The words for the stalled times that are no choice, one for each reason:
 
 - WITHOUT_EVENT: the trace is complete, and nothing of this kernel ran.
 - LACKS_EVENT: the trace has a gap, so a cause of this kernel is possible.

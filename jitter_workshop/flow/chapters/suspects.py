@@ -407,7 +407,8 @@ def figure_counts_cause(figure: str, one: Suspect) -> bool:
 
 
 def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
-    """Return the ``most`` largest causes (None: all), in the order of their labels.
+    """Return the ``most`` largest causes (None: all), in the order of the numbers of their stalls, the most frequent
+    first. Without a trace the numbers are no stalls, and the order is that of the labels.
 
     The result should have a cause that ``figure`` counts. If the ``most`` largest have none, replace their smallest by
     the largest cause that ``figure`` counts. ``fields``: the other fields of the result.
@@ -417,7 +418,8 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
     counted = next((n for n, one in enumerate(ranked) if figure_counts_cause(figure, one)), 0)
     if ranked and counted >= most:
         ranked.insert(most - 1, ranked.pop(counted))
-    listed = sorted(ranked[:most], key=lambda one: (one.label.casefold(), one.id))
+    often = fields["source"] == "trace"
+    listed = sorted(ranked[:most], key=lambda one: (-(one.count or 0) if often else 0, one.label.casefold(), one.id))
     rest = ranked[most:]
     rest_ns = sum(one.total_ns or 0 for one in rest)
     return SeenCauses(suspects=tuple(listed), others=len(rest), others_ns=rest_ns, **fields)  # type: ignore[arg-type]

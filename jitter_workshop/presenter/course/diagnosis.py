@@ -24,7 +24,7 @@ from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, Explained
 from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import ID, LINE, REASON, WORD, clean, cleaned_sentence, many
-from jitter_workshop.presenter.text.lines import Lines, bar_of_value, column_sizes, small_title, table_lines, wrap
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, small_title, table_lines, thin_bar, wrap
 from jitter_workshop.presenter.text.styled import Text, cell_len
 from jitter_workshop.report.cause_words import LISTED, cause_words
 from jitter_workshop.report.diagnosis_words import (
@@ -78,7 +78,10 @@ _NEEDS = (
 )
 NOT_HERE = "This is what was recorded on another machine."
 BY_NAME = "cause, by name"
-"""The head of the list before the answer. The order of the times would show the solution."""
+"""The head of a list before the answer, if no count orders it. The order of the times would show the solution."""
+EACH = "each"
+"""The head of the column with a cause's mean time in one of its stalls. Its product with the number of stalls is the
+answer to the question which cause took most time."""
 OWN_LOAD = "the chapter's noise"
 ACTS = "the change acts on it"
 LEAST_REST = 0.01
@@ -91,6 +94,7 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ANSWER_ROWS = ("    ✓ ", "    ✗ ")
 """The beginnings of the rows of a right answer and of the learner's wrong one, after the answer."""
 _IN_BOTH = "a stall with two causes counts in both rows"
+_SUMMED = "times: of {} threads together"
 _BETWEEN_SIGNS = " · "
 _ASKED = (
     (
@@ -196,12 +200,14 @@ def _signed(seen: SeenCauses) -> str:
 
 
 def _legend(seen: SeenCauses, room: int) -> list[str]:
-    """Return the meanings of the signs in the list of causes, and why the numbers of stalls do not add up, as one line,
-    or as two if one would be longer than ``room``. The latter is left out if no stall has two causes."""
+    """Return the meanings of the signs in the list of causes, why the numbers of stalls do not add up, and that the
+    times are those of several threads: as one line, or as a line for each if one would be longer than ``room``. What
+    does not apply is left out, and the threads also if the line of :func:`_ended` names them."""
     acted = f"{ACTS_SIGN} {ACTS}" if any(one.acts for one in seen.suspects) else ""
     signs = _BETWEEN_SIGNS.join(filter(None, (_signed(seen), acted)))
     several = seen.source == "trace" and sum(one.count or 0 for one in seen.suspects) > seen.stalls
-    parts = [part for part in (signs, _IN_BOTH if several else "") if part]
+    summed = _SUMMED.format(seen.threads) if seen.threads > 1 and not _ended(seen) else ""
+    parts = [part for part in (signs, summed, _IN_BOTH if several else "") if part]
     whole = _BETWEEN_SIGNS.join(parts)
     return [whole] if len(whole) <= room else parts
 
@@ -215,42 +221,62 @@ def _ended(seen: SeenCauses) -> str:
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
-    """Return, in words, the number of stalls with a cause, or the number of its events. Return "" if the number is not
-    known. Also return "" on an emulated machine, where the number would show the right answer."""
+    """Return, in words, the number of stalls with a cause and its mean time in one of them, or the number of its
+    events. Return "" if the number is not known, and on an emulated machine, where it would show the right answer."""
     if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":
         return f"{one.count:,} times"
-    return f"in {one.count:,} stall{'' if one.count == 1 else 's'}"
+    mean = mean_told(one)
+    return f"in {many(one.count, 'stall')}{f', {mean} {EACH}' if mean else ''}"
+
+
+def head_of_list(seen: SeenCauses) -> str:
+    """Return the head of the list of causes before the answer: it names an order that the numbers do not show."""
+    return "cause" if seen.source == "trace" else BY_NAME
+
+
+def _table(
+    seen: SeenCauses, listed: Sequence[Suspect], unlisted: Sequence[tuple[int, str]], told: bool, room: int
+) -> list[list[str]]:
+    """Return the rows of the list of causes, the heads of the columns first.
+
+    ``listed``: the causes in their order. ``unlisted``: times that are no choice, with their reasons. ``told``: True
+    after the answer. ``room``: the width for all columns; the column of the mean times gives way to a bar.
+    """
+    trace = seen.source == "trace"
+    cells = [["cause" if told else head_of_list(seen), "stalls" if trace else "times", EACH, "time"]]
+    for one in listed:
+        count = f"{one.count:,}" if one.count is not None else ""
+        cells.append([cause(one, told), count, mean_told(one), _time(one)])
+    cells += [[reason, "", "", nice_ns(ns)] for ns, reason in unlisted]
+    times = told and not seen.emulated
+    shown = (True, told or not seen.emulated, trace, times)
+
+    def rows_of(shown: Sequence[bool]) -> tuple[list[list[str]], int]:
+        rows = [[text for text, has in zip(row, shown, strict=True) if has] for row in cells]
+        return rows, sum(column_sizes(rows)) + 2 * (len(rows[0]) - 1)
+
+    whole, wide = rows_of(shown)
+    return rows_of((*shown[:2], False, times))[0] if times and trace and wide + 1 + _LEAST_BAR > room else whole
 
 
 def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes from which the learner chooses. Each row has the number of the cause's stalls or
-    events. After the answer, each row also has the cause's time, and the largest cause comes first. Before the answer,
-    the order is that of the labels, because the order of the times would show the solution. Tasks that a recording does
-    not name are always last. On an emulated machine the rows have no time, and show the number only after the answer.
-    ``cursor``: the index of the row under the cursor, -1 for none."""
+    events, and with a trace the mean time of the cause in one of these stalls. After the answer, each row has the
+    cause's time, and the largest cause comes first; rows without a number follow for the times that are no choice.
+    Before the answer, the order is that of ``seen``, because the order of the times would show the solution. Tasks that
+    a recording does not name are always last. On an emulated machine the rows have no time, and show the number only
+    after the answer. ``cursor``: the index of the row under the cursor, -1 for none."""
     told = answered is not None
     listed = sorted(seen.suspects, key=partial(_place, seen)) if told else seen.suspects
-    counts, times = told or not seen.emulated, told and not seen.emulated
-    head = (
-        "cause" if told else BY_NAME,
-        "stalls" if seen.source == "trace" else "times",
-        f"time in {seen.threads} threads" if seen.threads > 1 else "time",
-    )
-    rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
-    for one in listed:
-        count = f"{one.count:,}" if one.count is not None else ""
-        rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
-    if times and seen.threads > 1 and sum(column_sizes(rows)) + 2 * len(head) - 2 > width - _LEAD:
-        # The long heading gives way before a label is cut.
-        rows[:1] = [["", "", "time in"], [*head[:2], f"{seen.threads} threads"]]
-    heads = len(rows) - len(listed)
-    drawn = table_lines(rows, width - _LEAD, right=(1, 2), head=heads)
-    titles, drawn = drawn[:heads], drawn[heads:]
-    most = max(map(seen.weight, seen.suspects), default=0)
+    times = told and not seen.emulated
+    unlisted = _not_listed(seen) if times else []
+    rows = _table(seen, listed, unlisted, told, width - _LEAD)
+    title, *drawn = table_lines(rows, width - _LEAD, right=range(1, len(rows[0])))
+    most = max([*map(seen.weight, seen.suspects), *(ns for ns, _ in unlisted)], default=0)
     lines: Lines = []
-    for index, (one, line) in enumerate(zip(listed, drawn, strict=True)):
+    for index, (one, line) in enumerate(zip(listed, drawn, strict=False)):
         sign = _row_sign(seen, one, answered)
         here = index == cursor and answered is None
         style = "bold accent" if here else "good" if sign == "✓" else "text"
@@ -260,33 +286,45 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
         room = min(width - row.cell_len - 1, _BAR)
         if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
             # The labels tell the kinds of causes, so the bars need no colours of their own.
-            row.append(f" {bar_of_value(seen.weight(one), most, room)}", style if sign == "✓" else "faint")
+            row.append(f" {thin_bar(seen.weight(one), most, room)}", style if sign == "✓" else "faint")
         lines.append(row)
-    if seen.others:
-        together = f", together {nice_ns(seen.others_ns)}" if times and seen.others_ns else ""
-        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}{together}", "dim"))
-    lines += [Text(f"{'':{_LEAD}}and {one}", "dim") for one in _not_listed(seen)] if times else []
+    for (ns, _), line in zip(unlisted, drawn[len(listed) :], strict=True):
+        line.stylize("dim")
+        row = Text.assemble(" " * _LEAD, line)
+        if (room := min(width - row.cell_len - 1, _BAR)) >= _LEAST_BAR:
+            row.append(f" {thin_bar(ns, most, room)}", "faint")
+        lines.append(row)
+    if seen.others and not (times and seen.others_ns):
+        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     # The meanings of the signs stand above the list: below it, a low screen would show the signs alone.
     signs: Lines = []
     for signed in filter(None, (*_legend(seen, width - _LEAD), _ended(seen)) if told else ()):
         signs += wrap(signed, width, " " * _LEAD, style="dim")
-    lines = [*signs, *(Text.assemble(" " * _LEAD, title) for title in titles), *lines]
+    lines = [*signs, Text.assemble(" " * _LEAD, title), *lines]
     if why := several_right(seen, answered):
         lines += wrap(Text(why, "good"), width, "✓ ")
     return lines
 
 
-def _not_listed(seen: SeenCauses) -> list[str]:
-    """Return the stalled times of a traced run that no row has, each with its reason. Times of less than LEAST_REST of
-    all are left out. With these times, the rows add up to the time of which shares are told."""
+def mean_told(one: Suspect) -> str:
+    """Return the mean time of a cause in one of its stalls, in words; "" if its time or their number is not known."""
+    return nice_ns(round(one.total_ns / one.count)) if one.total_ns is not None and one.count else ""
+
+
+def _not_listed(seen: SeenCauses) -> list[tuple[int, str]]:
+    """Return the stalled times in ns that are no cause to choose, each with its reason: that of the smaller causes, and
+    of a traced run also the times that the trace does not explain. The latter are left out below LEAST_REST of all.
+    With these times, the rows add up to the time of which shares are told. The longest comes first."""
+    smaller = [(seen.others_ns, many(seen.others, "smaller cause"))] if seen.others_ns else []
     if seen.source != "trace" or seen.emulated:
-        return []
+        return smaller
     listed = sum(map(seen.weight, seen.suspects)) + seen.others_ns
     # Without the time of the smaller causes, the rest is theirs, too.
     rest = seen.stalled_ns - listed - seen.unnamed_ns - seen.unknown_ns
     own = 0 if seen.others and not seen.others_ns else rest
     parts = ((seen.unnamed_ns, WITHOUT_EVENT), (seen.unknown_ns, LACKS_EVENT), (own, OF_THEMSELVES))
-    return [f"{nice_ns(ns)} {reason}" for ns, reason in parts if ns >= LEAST_REST * seen.stalled_ns > 0]
+    large = [(ns, reason) for ns, reason in parts if ns >= LEAST_REST * seen.stalled_ns > 0]
+    return sorted([*large, *smaller], reverse=True)
 
 
 def _place(seen: SeenCauses, one: Suspect) -> tuple[bool, int, int]:
@@ -400,7 +438,7 @@ def means(most: Suspect, chapter: Chapter, course: Course, *, named: bool = Fals
         return "Another workshop probably measured on this CPU. Measure again when its run has ended."
     if how == "another":
         if chapter.changes == "nothing":
-            return f"The chapter '{title}' treats {label or 'it'}."
+            return f"The chapter '{title}' treats {label.partition(' (')[0] or 'it'}."
         return f"{acts_on(label, False)} The chapter '{title}' treats it."
     if how == "bound" and most.name.startswith("kworker/") and (other := _on_work_items(chapter, course)):
         return f"This worker is bound to its CPU. The chapter '{other}' shows how to find its work."
@@ -457,8 +495,9 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     below = [*filter(None, (told_before, in_guest(seen)))] if not seen.quiet or told_before else []
     found += [line for told in below for line in wrap(told, width, style="dim")]
     found += [Text()] if below else []
-    for note in seen.notes if answered is not None else ():
+    for note in (notes := seen.notes if answered is not None else ()):
         found += wrap(clean(note, REASON), width, style="dim")
+    found += [Text()] if notes else []
     if seen.stall is not None and not seen.quiet:
         found += one_stall(seen.stall, width)
     return found
