@@ -28,6 +28,8 @@ class Suspect:
       has about as many of these interrupts as events of the task. Also True for such an interrupt, if the trace shows
       that most of these interrupts woke a task. The interrupt and the task that it woke are then listed as one cause.
     - ``acts``: True if the chapter's change acts on this cause, so that it can end this cause.
+    - ``around_ns``: the part of ``total_ns`` in the gaps next to the cause's events. See
+      ``model.evidence.CAUSE_KINDS``, ``around``. 0 if it is not known.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Suspect:
     own_load: bool = False
     woken: bool = False
     acts: bool = False
+    around_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ UNDECIDED_TASKS = "Nothing shows which tasks these were, so this answer is neith
 
 IN_A_GUEST = "On a guest, each interrupt's time contains the hypervisor's part."
 """The sentence below a list of causes with an interrupt, which a trace of the guest cannot split further."""
+LEAST_AROUND = 0.1
+"""The least share of an interrupt's time that lies next to its handler and is told."""
 INTERRUPTS = frozenset({"timer", "irq", "vector"})
 """Kinds of causes that are interrupts."""
 
@@ -54,6 +56,14 @@ def label(kind: str, name: str) -> str:
     get the same words.
     """
     return _LABELS.get(kind) or cause_words(kind, name, LISTED)
+
+
+def around_told(cause: str, around_ns: int, total_ns: int, guest: bool) -> str:
+    """Return a sentence on the part of an interrupt's time that lies next to its handler. ``cause``: its name.
+    ``guest``: True if the run was made on a guest."""
+    parts = "entry, exit, tracing and the hypervisor" if guest else "entry, exit and tracing"
+    told = f"{nice_ns(around_ns)} of {nice_ns(total_ns)}"
+    return f"{cause.partition(' (')[0].capitalize()}: {told} lie just before and after the interrupt ({parts})."
 
 
 def can_end(ended_ns: int, stalled_ns: int, seconds: float = 0.0, threads: int = 1) -> str:

@@ -102,6 +102,13 @@ def test_the_order_is_that_of_the_numbers_and_every_cause_has_one_key(causes: li
     assert all(label.isprintable() for label in labels)
 
 
+def test_the_time_next_to_an_interrupt_is_a_known_part_of_its_time() -> None:
+    (timer, task) = seen_of(
+        ("vector", "local_timer", 3, 60), ("around", "local_timer", 3, 40), ("task", "a", 1, 9)
+    ).suspects
+    assert (timer.total_ns, timer.around_ns, task.around_ns) == (100, 40, 0)
+
+
 def test_the_order_says_nothing_of_the_time() -> None:
     first = seen_of(("task", "a", 1, 10), ("irq", "b", 1, 20), ("softirq", "RCU", 1, 30))
     second = seen_of(("task", "a", 1, 30), ("irq", "b", 1, 10), ("softirq", "RCU", 1, 20))

@@ -32,6 +32,7 @@ from jitter_workshop.report.diagnosis_words import (
     OF_THEMSELVES,
     WITHOUT_EVENT,
     acts_on,
+    around_told,
     longest_come_from,
 )
 from jitter_workshop.stats.scale import nice_ns
@@ -238,6 +239,19 @@ def test_the_time_of_interrupts_on_a_guest_is_told_once_below_the_list(answered:
     seen = of_chapter_1(TIMER, BASH, guest=True)
     found = judge_diagnosis(seen, BASH.id) if answered else None
     assert " ".join(written(diagnosis_page(seen, -1, found, 78)).split()).count(IN_A_GUEST) == 1
+
+
+@pytest.mark.parametrize("guest", [False, True])
+def test_the_time_next_to_an_interrupt_is_told_after_the_answer_if_it_is_a_large_part(guest: bool) -> None:
+    long = dataclasses.replace(TIMER, around_ns=1_200)
+    seen = of_chapter_1(long, BASH, guest=guest)
+    found = judge_diagnosis(seen, BASH.id)
+    assert around_told(TIMER.label, 1_200, 3_000, guest) == in_guest(seen, found)
+    assert "Local timer: 1.2 µs of 3 µs lie just before" in in_guest(seen, found)
+    assert ("hypervisor" in in_guest(seen, found)) == guest
+    short = of_chapter_1(dataclasses.replace(TIMER, around_ns=299), BASH, guest=guest)
+    before = IN_A_GUEST if guest else ""
+    assert [in_guest(seen), in_guest(short, found)] == [before, before]
 
 
 @pytest.mark.parametrize(

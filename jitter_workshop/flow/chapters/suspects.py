@@ -228,7 +228,9 @@ def suspect_of_part(part: Part, report: EvidenceReport) -> Suspect:
 
 def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
     count, total_ns = max(cause.count for cause in causes), sum(cause.total_ns for cause in causes)
-    return suspect(kind, name, count, total_ns, threads=max(cause.threads for cause in causes))
+    around = sum(cause.total_ns for cause in causes if cause.kind == "around")
+    found = suspect(kind, name, count, total_ns, threads=max(cause.threads for cause in causes))
+    return dataclasses.replace(found, around_ns=around)
 
 
 def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = False, threads: int = 1) -> Suspect:

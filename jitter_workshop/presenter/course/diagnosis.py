@@ -32,6 +32,7 @@ from jitter_workshop.report.diagnosis_words import (
     IN_A_GUEST,
     INTERRUPTS,
     LACKS_EVENT,
+    LEAST_AROUND,
     NEAR,
     NO_EVENT,
     OF_THEMSELVES,
@@ -40,6 +41,7 @@ from jitter_workshop.report.diagnosis_words import (
     UNDECIDED_TASKS,
     WITHOUT_EVENT,
     acts_on,
+    around_told,
     came_most,
     can_end,
     longest_come_from,
@@ -167,11 +169,15 @@ def unnamed(seen: SeenCauses) -> str:
     return NO_EVENT if seen.unnamed_ns else ""
 
 
-def in_guest(seen: SeenCauses) -> str:
-    """Return a sentence on the time of interrupts in a guest. Return "" without interrupts among the causes, without
-    their times, and for a run that was not made on a guest."""
-    of_interrupts = any(one.kind in INTERRUPTS for one in seen.suspects)
-    return IN_A_GUEST if seen.guest and seen.source == "trace" and of_interrupts else ""
+def in_guest(seen: SeenCauses, answered: Diagnosed | None = None) -> str:
+    """Return a sentence on what the time of interrupts contains beside their handlers. After the answer, it has the
+    figures of the interrupt with most such time, if this is LEAST_AROUND of its time or more. Return "" without
+    interrupts among the causes, without their times, and else for a run that was not made on a guest."""
+    of_interrupts = [one for one in seen.suspects if one.kind in INTERRUPTS and seen.source == "trace"]
+    most = max(of_interrupts, key=lambda one: one.around_ns, default=None)
+    if answered is not None and most is not None and most.total_ns and most.around_ns >= LEAST_AROUND * most.total_ns:
+        return around_told(most.label, most.around_ns, most.total_ns, seen.guest)
+    return IN_A_GUEST if seen.guest and of_interrupts else ""
 
 
 def without_trace(seen: SeenCauses) -> str:
@@ -492,7 +498,7 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     found += [*suspect_lines(seen, cursor, answered, width), Text()] if not seen.quiet else []
     # After the answer a row of the list has the time without an event.
     told_before = unnamed(seen) if answered is None else ""
-    below = [*filter(None, (told_before, in_guest(seen)))] if not seen.quiet or told_before else []
+    below = [*filter(None, (told_before, in_guest(seen, answered)))] if not seen.quiet or told_before else []
     found += [line for told in below for line in wrap(told, width, style="dim")]
     found += [Text()] if below else []
     for note in (notes := seen.notes if answered is not None else ()):
