@@ -14,6 +14,7 @@ from jitter_workshop.presenter.runs.effect_table import few_causes, two_run_tabl
 from jitter_workshop.presenter.runs.result_table import (
     CAN_END,
     MOST_ROWS,
+    all_that_ends,
     causes_above,
     most_of_others,
     names_told,
@@ -224,6 +225,21 @@ def test_few_causes_are_the_large_ones_without_those_in_a_row_above() -> None:
     assert [one.label for one in few_causes(causes)] == ["task 40", "task 30", "task 20"]
     assert [one.label for one in few_causes(causes, {"task 40"})] == ["task 30", "task 20", "task 12"]
     assert [one.label for one in few_causes(causes, named={"task 1"})] == ["task 40", "task 30", "task 1"]
+    # The chapter's own cause comes first, however small it is.
+    own = CauseTime("page faults", (1e6, 0.0), treated=True)
+    assert [one.label for one in few_causes([*causes, own])] == ["page faults", "task 40", "task 30"]
+    assert [one.label for one in few_causes([*causes, own], {own.label})] == ["task 40", "task 30", "task 20"]
+
+
+def test_all_that_the_change_can_end_is_one_row_of_at_least_two_causes() -> None:
+    one, other = (CauseTime(f"task {n}", (n * 1e6, n * 1e3), treated=True) for n in (2, 3))
+    rest = CauseTime("local timer", (9e6, 9e6))
+    assert all_that_ends([one, rest]) is None
+    found = all_that_ends([one, rest, other])
+    assert found is not None
+    assert (found.ns, found.treated, found.known) == ((5e6, 5e3), True, True)
+    limit = dataclasses.replace(other, at_most=(True, False))
+    assert all_that_ends([one, limit]) is None, "a sum with a limit is no time that diagnose told"
 
 
 def test_a_sure_loss_that_the_verdict_leaves_out_has_a_row_of_its_own() -> None:

@@ -214,16 +214,20 @@ def few_causes(
     causes: Sequence[CauseTime], above: Collection[str] = (), named: Collection[str] = ()
 ) -> list[CauseTime]:
     """Return the causes for a page that shows the others at a key: those with at least LEAST_SHARE of the time of
-    either run, at most MOST_CAUSES of them. ``above``: the labels of causes that have a row elsewhere on the page.
-    ``named``: those of causes on which a verdict rests, which are never left out."""
+    either run, at most MOST_CAUSES of them. The largest cause on which the chapter's change acts is one of them, and
+    comes first. ``above``: the labels of causes that have a row elsewhere on the page. ``named``: those of causes on
+    which a verdict rests, which are never left out."""
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
 
     def large(one: CauseTime) -> bool:
         return one.known and any(total and ns >= LEAST_SHARE * total for ns, total in zip(one.ns, whole, strict=True))
 
-    found = [one for one in causes if one.label not in above and (one.label in named or large(one))]
-    ranked = sorted(found, key=lambda one: (one.label not in named, -max(one.ns)))[:MOST_CAUSES]
-    return [one for one in found if one in ranked]
+    rest = [one for one in causes if one.label not in above]
+    treated = [one for one in rest if one.treated and one.known and max(one.ns) >= 1]
+    own = max(treated, key=lambda one: max(one.ns), default=None)
+    found = [one for one in rest if one.label in named or one is own or large(one)]
+    ranked = sorted(found, key=lambda one: (one.label not in named, one is not own, -max(one.ns)))[:MOST_CAUSES]
+    return sorted((one for one in found if one in ranked), key=lambda one: one is not own)
 
 
 def _rest(causes: Sequence[CauseTime], whole: Sequence[float]) -> list[CauseTime]:

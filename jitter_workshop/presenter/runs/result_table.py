@@ -32,6 +32,7 @@ from jitter_workshop.stats.scale import difference_told, nice_ns, times_told
 
 _UNKNOWN = "–"
 CAN_END = "time the change can end"
+_ALL_THAT_ENDS = "all that the change can end"
 _OTHERS, _ALL = "time of other causes", "time of all causes"
 _TIMES = (CAN_END, _OTHERS, _ALL)
 _GAP = 2
@@ -251,6 +252,16 @@ def _least_that_counts(effect: Effect, *, limit: bool) -> float | None:
     if effect.factor < MOVED:
         return least if limit else None
     return least if effect.within_equal_runs and not (effect.one_event or effect.within_runs) else None
+
+
+def all_that_ends(causes: Sequence[CauseTime]) -> CauseTime | None:
+    """Return the causes on which the chapter's change acts as one, for a table of causes without the row CAN_END: the
+    step ``diagnose`` told their time in the first run. Return None if there are fewer than two."""
+    treated = [one for one in causes if one.treated and max(one.ns) >= 1]
+    if len(treated) < 2 or any(one.at_most[0] for one in treated):
+        return None
+    ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
+    return CauseTime(_ALL_THAT_ENDS, ns, (False, any(one.at_most[1] for one in treated)), treated=True)
 
 
 def _of_the_change(causes: Sequence[CauseTime], which: tuple[str, str]) -> list[ResultRow]:

@@ -1570,6 +1570,9 @@ class Compare(Step):
             rests = {self._judgement.cause.label} if self._judgement and self._judgement.cause else set[str]()
             above_causes = result_table.causes_above(self._judgement, both)
             causes = effect_table.few_causes(self._causes, above_causes, rests | self._told)
+            ends = result_table.all_that_ends(self._causes) if self._relation == "changed" else None
+            if ends is not None and result_table.CAN_END not in above:
+                causes = [ends, *causes]
         else:
             causes = effect_table.causes_with_row(self._causes, named=self._told)
         undecided = proof.proof_is_undecided(self.proof)
