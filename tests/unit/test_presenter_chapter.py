@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jitter_workshop.course.guesses import MeasuredAnswers
 from jitter_workshop.model.course import Answer, GuessTask
@@ -15,6 +17,7 @@ from jitter_workshop.presenter.course.chapter import (
     comparison,
     explanation,
     guess_choice_lines,
+    rates_of,
     recording_lines,
     switches_told,
 )
@@ -46,7 +49,7 @@ def test_counts_before_and_after_stand_side_by_side() -> None:
     rows = [line.plain.split() for line in explanation(second, (first, second), 60)]
     head = rows.index(["INTERRUPTS", "ON", "THEIR", "CPUs,", "PER", "SECOND"]) + 1
     assert rows[head] == ["CPU", "run", "1", "run", "2"]
-    for row in (["LOC", "1", "2,000", "2,100"], ["36", "1", "180", "0"], ["TLB", "1", "0", "10"]):
+    for row in (["LOC", "1", "2,000", "2,100"], ["36", "1", "180", "0", *["none", "in", "run", "2"]]):
         assert row in rows
     assert ["LOC", "3", "–", "1,000"] in rows
     assert ["slept", "preempted", "moved"] in rows
@@ -199,3 +202,24 @@ def test_a_banner_of_a_recording_leaves_out_where_a_parameter_is_set_before_it_c
     offered = recording_lines(reason, "lab-stock", True, 76, "P opens a practice machine.")
     assert offered[-1].plain.rstrip().endswith("P opens a practice machine.")
     assert len(recording_lines("w " * 200, "lab-stock", True, 76)) == 2
+
+
+def rate_rows(*runs: dict[str, int], seconds: float = 8.0) -> list[str]:
+    """Return the rows of a table of rates on CPU 1. ``runs``: the events of each run, by name."""
+    rates = [[(name, 1, count, count / seconds) for name, count in one.items()] for one in runs]
+    return [line.plain for line in rates_of("INTERRUPTS", rates, 80)[3:]]
+
+
+def test_a_rate_that_clearly_moved_has_its_factor() -> None:
+    rows = rate_rows({"LOC": 2_216, "TLB": 30, "RES": 7}, {"LOC": 2_220, "TLB": 0, "RES": 15})
+    assert [row.split("  ")[-1].strip() for row in rows] == ["278", "none in run 2", "1.88"], "few events may be chance"
+    assert rate_rows({"CAL": 1}, {"CAL": 31})[0].endswith("31× more")
+    assert "×" not in rate_rows({"CAL": 31})[0]
+    assert "×" not in rate_rows({"CAL": 1}, {"CAL": 31}, {"CAL": 1})[0]
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_a_rate_is_said_to_have_moved_only_beyond_chance_and_twice(first: int, second: int) -> None:
+    told = any(word in rate_rows({"CAL": first}, {"CAL": second})[0] for word in ("×", "none"))
+    far = max(first, second) >= 2 * min(first, second)
+    assert told == (far and (first - second) ** 2 > 16 * (first + second))

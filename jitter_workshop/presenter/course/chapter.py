@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from jitter_workshop.presenter.course.path import guess_sign
 from jitter_workshop.presenter.runs import disturbances, effect, fanout, gaps
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.control_run import disturbed_control
+from jitter_workshop.presenter.runs.effect_table import none_in
 from jitter_workshop.presenter.runs.omission import titles_of, to_repeat
 from jitter_workshop.presenter.runs.run import CORE, core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
@@ -89,6 +91,9 @@ HINTS_OVER = (
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8
+_BOTH = 2
+_CHANCE = 4.0
+"""The standard deviations of chance that a difference of two counts must exceed to be told."""
 _MOST_RESIDENCES = 8
 """The most CPUs of one thread that have a row each."""
 _LEADS: dict[CommandState, tuple[str, str]] = {
@@ -336,21 +341,45 @@ def _on_several_cpus(thread: ThreadEvidence) -> bool:
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
     """Return a table of the most frequent interrupts or softirqs, in events per second. Each row is one interrupt or
-    softirq on one CPU. Each run has a column, with ``–`` if the run did not use this CPU. Return [] if no run has an
-    interrupt or softirq."""
+    softirq on one CPU. Each run has a column, with ``–`` if the run did not use this CPU. Of two runs, a row that
+    clearly moved is emphasised and has its factor. Return [] if no run has an interrupt or softirq."""
+    counts = [{(name, cpu): count for name, cpu, count, _ in run} for run in runs]
     seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
     used = [{cpu for _, cpu in one} for one in seen]
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
     if not most:
         return []
     heads = RUN_HEADS if len(runs) > 1 else ("per second",)
-    rows = [["", "CPU", *heads[: len(runs)]]]
+    rows, moved = [["", "CPU", *heads[: len(runs)]]], list[int]()
     for name, cpu in sorted(most, key=lambda key: (-most[key], key))[:_MOST_RATES]:
         cells = [
             nice_number(one.get((name, cpu), 0.0)) if cpu in on else "–" for one, on in zip(seen, used, strict=True)
         ]
-        rows.append([clean(name, SHORT), str(cpu), *cells])
-    return [Text(), small_title(title), *table_lines(rows, width, right=range(1, 5))]
+        told = ""
+        if len(runs) == _BOTH and all(cpu in on for on in used):
+            key = (name, cpu)
+            told = _rate_moved([one.get(key, 0) for one in counts], [one.get(key, 0.0) for one in seen])
+        moved += [len(rows)] if told else []
+        rows.append([clean(name, SHORT), str(cpu), *cells, *([told] if told else [])])
+    lines = table_lines(rows, width, right=range(1, len(rows[0])))
+    for at in moved:
+        lines[at].stylize("bold")
+    return [Text(), small_title(title), *lines]
+
+
+def _rate_moved(counts: Sequence[int], rates: Sequence[float]) -> str:
+    """Return by how much a rate moved between two runs, ``32× fewer``; "" if it moved by less than MOVED, or by no
+    more than chance can explain.
+
+    ``counts``: the events of the two runs. ``rates``: those of a second. The difference of two Poisson counts has the
+    standard deviation sqrt(sum of both).
+    """
+    smaller, larger = sorted(rates)
+    if abs(counts[0] - counts[1]) <= _CHANCE * math.sqrt(sum(counts)) or larger < MOVED * smaller:
+        return ""
+    if not smaller:
+        return none_in(RUN_HEADS[rates.index(0)])
+    return difference_told(larger / smaller, "fewer" if rates[1] < rates[0] else "more")
 
 
 def explain_page(
