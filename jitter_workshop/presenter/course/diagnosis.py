@@ -207,8 +207,8 @@ def _signed(seen: SeenCauses) -> str:
 
 def _legend(seen: SeenCauses, room: int) -> list[str]:
     """Return the meanings of the signs in the list of causes, why the numbers of stalls do not add up, and that the
-    times are those of several threads: as one line, or as a line for each if one would be longer than ``room``. What
-    does not apply is left out, and the threads also if the line of :func:`_ended` names them."""
+    times are those of several threads: as one line, or as a line for each if one would be longer than ``room``. A
+    part that does not apply is left out, and the threads also if the line of :func:`_ended` names them."""
     acted = f"{ACTS_SIGN} {ACTS}" if any(one.acts for one in seen.suspects) else ""
     signs = _BETWEEN_SIGNS.join(filter(None, (_signed(seen), acted)))
     several = seen.source == "trace" and sum(one.count or 0 for one in seen.suspects) > seen.stalls
