@@ -114,6 +114,11 @@ class ApplyResult:
     ended: int = 0
     changed: int = 0
 
+    @property
+    def shown(self) -> int:
+        """Return the number of writes that were shown before the apply: those made, refused, and not made."""
+        return len(self.applied) + len(self.refused) + self.ended + self.changed
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:

@@ -151,11 +151,13 @@ def fell_away(ended: int, changed: int = 0) -> str:
     return " ".join(said)
 
 
-def tally(tunables: Iterable[str]) -> str:
-    """Return the numbers of tunables and of writes in words, such as ``2 tunables, 22 writes``. ``tunables``: for each
-    write, the id of its tunable."""
+def tally(tunables: Iterable[str], of: int = 0) -> str:
+    """Return the numbers of tunables and of writes in words, such as ``2 settings, 22 writes``. ``tunables``: for each
+    write, the id of its tunable. ``of``: a larger number of writes from which these are taken, as in ``1 setting, 54 of
+    60 writes``; the reader can then check the sum."""
     ids = tuple(tunables)
-    return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
+    writes = f"{len(ids):,} of {many(of, 'write')}" if of > len(ids) else many(len(ids), "write")
+    return f"{many(len(set(ids)), 'setting')}, {writes}"
 
 
 LineKind = Literal["text", "fence", "code"]

@@ -87,10 +87,10 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     code, out, err = say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     assert code == 0, err
     assert "/proc/sys/vm/stat_interval  1 → 10" in out
-    assert "Applied: 1 tunable, 1 write (" in out
+    assert "Applied: 1 setting, 1 write (" in out
     assert "'jitter-workshop restore' restores the old values" in out
     _, out, _ = say("restore", "--list", "--root", str(tree))
-    assert "Applied now: 1 tunable, 1 write (" in out
+    assert "Applied now: 1 setting, 1 write (" in out
     assert re.search(r"^stat-interval  applied \d\d:\d\d", out, re.M)
     _, out, _ = say("restore", "--list", "--json", "--root", str(tree))
     assert json.loads(out)["active"][0]["applied_at"].endswith("Z")
@@ -119,7 +119,7 @@ def test_on_a_terminal_it_asks(answer: str, code: int, say: Say, tree: Path, mon
     got, out, err = say("apply", "governor", "--cpus", "2-3")
     assert got == code
     assert "Make these 2 writes? [y/N]" in err
-    assert ("Applied: 1 tunable, 2 writes (" in out) == (code == 0)
+    assert ("Applied: 1 setting, 2 writes (" in out) == (code == 0)
     assert (tree / GOVERNOR.lstrip("/")).read_text() == ("performance\n" if code == 0 else "powersave\n")
 
 
@@ -314,7 +314,7 @@ def test_a_left_over_trace_is_told_beside_the_applied_changes(say: Say, tree: Pa
     say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     leave_over(tree)
     _, out, _ = say("restore", "--list", "--root", str(tree))
-    assert "Applied now: 1 tunable, 1 write (" in out
+    assert "Applied now: 1 setting, 1 write (" in out
     assert "'restore' removes 2 instances" in out
     code, out, _ = say("restore", "--json")
     back = json.loads(out)

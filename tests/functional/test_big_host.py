@@ -50,7 +50,7 @@ def test_status_and_plan_begin_with_the_most_important_lines(
         assert not any("ffffffff,ffffffff" in line for line in short)
         assert any("ffffffff,ffffffff" in line for line in whole)
         assert "CPUs 0-511 → CPUs 0-" in " ".join(" ".join(short).split())
-        assert any("more writes of this tunable" in line for line in short)
+        assert any("more writes of this setting" in line for line in short)
         numbers = [int(line.split()[0]) for line in whole if line[:4].strip().isdigit() and line[4:6] == "  "]
         assert numbers == list(range(1, int(plan[0].split()[0].replace(",", "")) + 1))
 

@@ -73,11 +73,11 @@ def test_typed_writes_are_told_after_enter_and_adopted(live: FakeWorkshop, tree:
     assert "1 of 2 writes is made." in looks[1]
     assert f"done: {THP}" in looks[1]
     assert "All 2 writes are made." in looks[1]
-    assert "read back: 2 tunables, 2 writes." in text
+    assert "read back: 2 settings, 2 writes." in text
     assert "Enter go on · restore" in text
     assert "Applying." not in text
     assert "To be measured: 'after pages'" in text
-    assert "Restored: 2 tunables, 2 writes" in text
+    assert "Restored: 2 settings, 2 writes" in text
     assert tuned_tree.contents(tree) == before
 
 
@@ -88,14 +88,14 @@ def test_a_value_that_is_not_in_the_plan_is_taken_over_when_asked_twice(
     text = told(live, *TO_APPLY, "hand", typed(tree, made[INTERVAL], "77"), "take", "take", "q", "")
     assert f"Not as planned: {INTERVAL}." in text
     assert "1 write, 2 not as planned." in text
-    assert "Restored: 1 tunable, 1 write (stat-interval)." in text
+    assert "Restored: 1 setting, 1 write (stat-interval)." in text
     assert tuned_tree.contents(tree) == before
 
 
 def test_restore_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
     before = tuned_tree.contents(tree)
     text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "restore", "hand", "stop", "q")
-    assert "Restored: 1 tunable, 1 write (thp)." in text
+    assert "Restored: 1 setting, 1 write (thp)." in text
     assert text.count("YOUR WRITES, WATCHED") == 2
     assert "No write of the plan was made" in text
     assert tuned_tree.contents(tree) == before
@@ -107,7 +107,7 @@ def test_leaving_restores_typed_writes_that_were_not_adopted(
 ) -> None:
     before = tuned_tree.contents(tree)
     text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "q", "")
-    assert "Restored: 1 tunable, 1 write (thp)." in text
+    assert "Restored: 1 setting, 1 write (thp)." in text
     assert tuned_tree.contents(tree) == before
 
 

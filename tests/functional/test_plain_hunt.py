@@ -80,7 +80,7 @@ def test_applied_isolation_is_said_first_and_restore_lets_noises_in(
     assert text.count(kept) >= 2
     assert "ON THIS HOST" not in first
     assert agent.calls[:1] == [("restore", "isolation")]
-    assert f"Restored: 1 tunable, 1 write (isolation). {RESTORED_FOR_HUNT}" in text
+    assert f"Restored: 1 setting, 1 write (isolation). {RESTORED_FOR_HUNT}" in text
     assert "so there is nothing to restore" in text
 
 
@@ -102,7 +102,7 @@ def test_a_restore_during_a_hunt_advises_no_new_quiet_run(
     agent = isolate(workshop, monkeypatch)
     text = said(workshop, "||k|||||restore|q")
     assert agent.calls[:1] == [("restore", "isolation")]
-    assert "Restored: 1 tunable, 1 write (isolation)." in text
+    assert "Restored: 1 setting, 1 write (isolation)." in text
     assert RESTORED_FOR_HUNT not in text
 
 

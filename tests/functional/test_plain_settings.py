@@ -64,17 +64,17 @@ def test_a_chapter_is_applied_measured_and_given_back_on_leaving(live: FakeWorks
     assert "Enter see the plan · b back" in flat
     assert "Enter apply 2 writes · hand" in flat
     assert "Applying." in said
-    assert re.search(r"Applied and read back: 2 tunables, \d+ writes\.", flat)
+    assert re.search(r"Applied and read back: 2 settings, \d+ writes\.", flat)
     assert "now has the wanted values" in flat
     assert "before you leave the workshop, type restore" in said
     assert "To be measured: 'after pages', ring, quick." in flat
     assert live.measured == 2
     assert "'Pages' is done (setting verified, curve measured)." in flat
-    assert "APPLIED NOW: 2 tunables, 2 writes" in flat
+    assert "APPLIED NOW: 2 settings, 2 writes" in flat
     assert "(thp=madvise, stat-interval=10). The old values are restored when" in flat
     assert "are still applied. Enter restores the old values" in flat
     assert "keep leaves the changes applied" in flat
-    given_back = re.search(r"Restored: 2 tunables, \d+ writes \((.+?)\)\.", flat)
+    given_back = re.search(r"Restored: 2 settings, \d+ writes \((.+?)\)\.", flat)
     assert given_back is not None
     assert sorted(given_back[1].split(", ")) == ["stat-interval", "thp"]
     assert tuned_tree.contents(tree) == before
@@ -94,7 +94,7 @@ def test_keeping_leaves_it_and_says_how_it_is_given_back(live: FakeWorkshop, tre
     said = talk(live, APPLIED + "|q|perhaps|keep")
     assert "Unknown answer 'perhaps'" in said
     assert "Restored" not in said
-    assert "Still applied: 2 tunables, 2 writes" in in_a_line(said)
+    assert "Still applied: 2 settings, 2 writes" in in_a_line(said)
     assert "(thp=madvise, stat-interval=10). 'jitter-workshop restore' restores" in in_a_line(said)
     assert "[madvise]" in (tree / THP).read_text()
     live.close()
@@ -126,7 +126,7 @@ def test_settings_restored_after_a_signal_are_told(
     given = argparse.Namespace(session=None, course=None, root=Path("/"), plain=True, chapter=None)
     with pytest.raises(leaves):
         command.run(given)
-    assert re.search(r" > \nRestored: 2 tunables, 2 writes \(.*\)\.\n$", capsys.readouterr().out)
+    assert re.search(r" > \nRestored: 2 settings, 2 writes \(.*\)\.\n$", capsys.readouterr().out)
     assert tuned_tree.contents(tree) == before
 
 
@@ -137,7 +137,7 @@ def test_restore_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) 
     assert "Enter look again · restore · b back" in flat
     assert flat.count("Restored: ") == 2
     assert NOTHING_OF_CHAPTER in flat
-    assert flat.count("Applied and read back: 2 tunables") == 2
+    assert flat.count("Applied and read back: 2 settings") == 2
     assert "No setting of this host" in flat
     assert "Applied now: " not in flat
     assert tuned_tree.contents(tree) == before
@@ -146,7 +146,7 @@ def test_restore_in_the_chapter_and_on_the_path(live: FakeWorkshop, tree: Path) 
 
 def test_the_earlier_word_undo_still_restores_and_help_does_not_show_it(live: FakeWorkshop) -> None:
     said = in_a_line(talk(live, APPLIED + "|undo|?|p|undo|?|q"))
-    assert "Restored: 2 tunables, 2 writes" in said
+    assert "Restored: 2 settings, 2 writes" in said
     assert NOTHING_APPLIED in said
     assert "undo" not in said
 
@@ -160,7 +160,7 @@ def test_settings_of_another_workshop_are_restored_only_if_the_learner_agrees(
     monkeypatch.setattr(live, "of_others", lambda: theirs)
     said = in_a_line(talk(live, f"{APPLIED}|{goes}restore|{answer}|q|keep"))
     _, asked = said.split(f"{OTHERS_MAY_MEASURE} {RESTORE_OTHERS}")
-    assert ("Restored: 2 tunables, 2 writes" in asked) is restored
+    assert ("Restored: 2 settings, 2 writes" in asked) is restored
     assert ("Nothing was restored." in asked) is not restored
     assert ("[madvise]" in (tree / THP).read_text()) is not restored
 
@@ -170,7 +170,7 @@ def test_a_write_that_the_host_refuses_is_told(live: FakeWorkshop, tree: Path, m
     said = in_a_line(talk(live, APPLIED + "|q|"))
     assert re.search(rf"! Refused: /{THP}: .*(EIO|Input/output error)", said)
     assert "1 refused. Some settings can still be" in said
-    assert "Restored: 1 tunable, 1 write (stat-interval)." in said
+    assert "Restored: 1 setting, 1 write (stat-interval)." in said
 
 
 def test_a_foreign_value_is_left_alone_and_told(live: FakeWorkshop, tree: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_foreign_value_is_left_alone_and_told(live: FakeWorkshop, tree: Path) 
     flat = in_a_line("".join(said))
     assert re.search(rf"Left alone: /{INTERVAL}: .* \(the value is now 7\)", flat)
     assert "Restored: " in flat
-    assert "Still applied: 1 tunable, 1 write (stat-interval=10)." in flat
+    assert "Still applied: 1 setting, 1 write (stat-interval=10)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"
 
 
@@ -206,7 +206,7 @@ def test_a_session_applies_its_earlier_changes_again(
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). The old values are restored when") == 1
-    assert "APPLIED NOW: 2 tunables, 2 writes" in said
+    assert "APPLIED NOW: 2 settings, 2 writes" in said
     assert "(thp=madvise, stat-interval=10). The old values are restored when" in said
     assert "has no earlier changes to apply again" in said
     assert "Restored: " in said
@@ -436,5 +436,5 @@ def test_a_write_that_changed_since_it_was_shown_is_not_made(live: FakeWorkshop,
     assert "Enter apply 2 writes" in flat
     assert typed.prompts[5].endswith("quit > ")
     assert f"! Refused: /{INTERVAL}: {NOT_SHOWN}" in flat
-    assert "Restored: 1 tunable, 1 write (thp)." in flat
+    assert "Restored: 1 setting, 1 write (thp)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

@@ -108,7 +108,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         await shown(pilot, "All 2 writes are made.")
         await pilot.press("enter")
         await settled(pilot)
-        assert "read back: 2 tunables, 2 writes." in figures(app)
+        assert "read back: 2 settings, 2 writes." in figures(app)
         assert "The host now has the wanted values" in figures(app)
         assert {one["id"] for one in live.context.standing()} == {"thp", "stat-interval"}
         await pilot.press("enter")
@@ -117,7 +117,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         assert app.screen.step == "again"
         await pilot.press("u")
         await settled(pilot)
-        assert "Restored: 2 tunables, 2 writes" in said(app)
+        assert "Restored: 2 settings, 2 writes" in said(app)
     assert tuned_tree.contents(tree) == before
 
 
@@ -131,7 +131,7 @@ async def test_restore_includes_typed_writes_that_were_not_adopted(live: FakeWor
         await shown(pilot, "1 of 2 writes is made.")
         await pilot.press("u")
         await settled(pilot)
-        assert "Restored: 1 tunable, 1 write (stat-interval)." in said(app)
+        assert "Restored: 1 setting, 1 write (stat-interval)." in said(app)
         assert "WHAT WOULD BE WRITTEN" in figures(app)
         assert tuned_tree.contents(tree) == before
         assert tuned_tree.journals(tree) == []

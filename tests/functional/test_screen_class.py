@@ -354,7 +354,7 @@ async def test_the_screen_asks_about_applied_changes_before_the_turn_is_given(ma
         await pilot.press("T")
         await settled(pilot)
         assert isinstance(app.screen, Question)
-        assert "restores your changes (1 tunable)" in text_of(app)
+        assert "restores your changes (1 setting)" in text_of(app)
         await pilot.press("escape")
         assert made.state.turn is not None
         await pilot.press("T", "enter")

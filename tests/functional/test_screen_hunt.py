@@ -358,7 +358,7 @@ async def test_applied_isolation_is_said_at_the_first_page_and_u_restores_it(
         assert agent.calls == []
         await press(pilot, "u", "enter")
         assert agent.calls == [("restore", "isolation")]
-        assert "Restored: 1 tunable, 1 write (isolation)." in flat(app)
+        assert "Restored: 1 setting, 1 write (isolation)." in flat(app)
         assert "u let noises in" not in flat(app)
         await press(pilot, "u")
         assert NOTHING_OF_CHAPTER in flat(app)
@@ -421,7 +421,7 @@ async def test_during_a_hunt_u_asks_about_a_cure_and_advises_no_new_quiet_run(
         assert "Before you measure" not in asked
         await press(pilot, "enter")
         assert agent.calls == [("restore", "isolation")]
-        assert "Restored: 1 tunable, 1 write (isolation)." in flat(app)
+        assert "Restored: 1 setting, 1 write (isolation)." in flat(app)
         assert RESTORED_FOR_HUNT not in flat(app)
 
 

@@ -83,7 +83,7 @@ def test_a_password_applies_and_leaving_tells_the_restored_changes(terminal: Ter
     terminal.wait_for("Leave the workshop?")
     terminal.type("\r")
     assert terminal.ended() == 0
-    assert b"Restored: 2 tunables, 2 writes (thp, stat-interval)." in terminal.seen.rpartition(ALT_SCREEN_OFF)[2]
+    assert b"Restored: 2 settings, 2 writes (thp, stat-interval)." in terminal.seen.rpartition(ALT_SCREEN_OFF)[2]
     assert tuned_tree.contents(tree) == before
     assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4]
 

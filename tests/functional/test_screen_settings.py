@@ -140,7 +140,7 @@ async def test_enter_applies_shows_the_result_and_then_goes_on(
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk
         assert walk.current == "apply"
-        assert "read back: 2 tunables, 2 writes." in figures(app)
+        assert "read back: 2 settings, 2 writes." in figures(app)
         assert "READ AGAIN ON THIS HOST" in figures(app)
         assert tuned_tree.contents(tree) != before
         assert "2 settings changed" in text_of(app).splitlines()[0]
@@ -246,8 +246,8 @@ async def test_restored_writes_are_told_apart_from_those_that_need_no_restore(
         await settled(pilot)
         await pilot.press("u")
         await settled(pilot)
-        assert "Restored: 2 tunables, 2 writes" in said(app)
-        assert "3 of 5 writes need no restore" in said(app)
+        assert "Restored: 2 settings, 2 of 5 writes" in said(app)
+        assert "3 writes need no restore" in said(app)
 
 
 async def test_a_foreign_value_is_told_and_left_alone(
@@ -261,7 +261,7 @@ async def test_a_foreign_value_is_told_and_left_alone(
         assert "set 10, the host now has 7" in figures(app)
         await pilot.press("u")
         await settled(pilot)
-        assert "Restored: 1 tunable, 1 write (thp)." in said(app)
+        assert "Restored: 1 setting, 1 write (thp)." in said(app)
         assert "Left alone: /proc/sys/vm/stat_interval" in said(app)
     assert (tree / "proc/sys/vm/stat_interval").read_text() == "7\n"
 
@@ -329,7 +329,7 @@ async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(l
         await pilot.press("enter")
         assert slow.begun.wait(30)
         await pilot.pause()
-        assert "Applying: 2 tunables, 2 writes…" in said(app)
+        assert "Applying: 2 settings, 2 writes…" in said(app)
         await pilot.press("enter", "escape", "b", "u", "m", "c", "s", "e", "ctrl+p", "ctrl+c")
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.step == "apply"

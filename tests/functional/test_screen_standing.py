@@ -41,7 +41,7 @@ async def test_home_lists_the_applied_changes_and_restores_them_after_a_question
     app = WorkshopApp(live)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "now: 2 tunables, 2 writes (stat-interval, thp)" in text_of(app)
+        assert "now: 2 settings, 2 writes (stat-interval, thp)" in text_of(app)
         assert "home.restore" in offered(app)
         assert max(hint.region.right for hint in app.screen.query(KeyHint)) <= size[0]
         await pilot.press("u")
@@ -52,7 +52,7 @@ async def test_home_lists_the_applied_changes_and_restores_them_after_a_question
         assert tuned_tree.contents(tree) != before
         await pilot.press("u", "enter")
         await settled(pilot)
-        assert "Restored: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
+        assert "Restored: 2 settings, 2 writes (thp, stat-interval)." in text_of(app)
         assert "home.restore" not in offered(app)
         assert "nothing changed" in text_of(app)
         await pilot.press("s")
@@ -104,7 +104,7 @@ async def test_a_later_chapter_tells_the_settings_of_an_earlier_one_and_gives_th
         await pilot.press("u", "enter")
         await settled(pilot)
         assert tuned_tree.contents(tree) == before
-        assert "Restored: 2 tunables, 2 writes" in text_of(app)
+        assert "Restored: 2 settings, 2 writes" in text_of(app)
         assert "Still applied" not in text_of(app)
         assert "chapter.restore" not in offered(app)
         await pilot.press("u")
@@ -183,7 +183,7 @@ async def test_settings_of_a_session_are_applied_again_as_one_plan(
         assert "Enter applies" in text_of(app)
         await pilot.press("enter")
         await settled(pilot)
-        assert "Applied: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
+        assert "Applied: 2 settings, 2 writes (stat-interval, thp)." in text_of(app)
         assert [one["id"] for one in later.context.standing()] == ["thp", "stat-interval"]
         assert later.resumable() == ()
     later.close()
@@ -201,14 +201,14 @@ async def test_leaving_asks_and_enter_gives_back(
         await settled(pilot)
         await pilot.press(leave)
         assert isinstance(app.screen, Question)
-        assert "now: 2 tunables, 2 writes (stat-interval, thp)." in text_of(app)
+        assert "now: 2 settings, 2 writes (stat-interval, thp)." in text_of(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
         await pilot.press(leave, "enter")
         await pilot.pause()
     assert app.exit_code == code
     left = farewell(live)
-    assert left.startswith("Restored: 2 tunables, 2 writes")
+    assert left.startswith("Restored: 2 settings, 2 writes")
     assert left.endswith("(thp, stat-interval).\n")
     assert tuned_tree.contents(tree) == before
 
@@ -222,7 +222,7 @@ async def test_k_keeps_the_applied_changes(live: FakeWorkshop, tree: Path, monke
         await pilot.press("q", "k")
         await pilot.pause()
     left = farewell(live)
-    assert left.startswith("Applied now: 2 tunables, 2 writes")
+    assert left.startswith("Applied now: 2 settings, 2 writes")
     assert len(left.splitlines()) == 1
     assert "(stat-interval, thp). 'jitter-workshop restore' restores them" in left
     assert tuned_tree.contents(tree) != before
@@ -240,7 +240,7 @@ async def test_a_signal_leaves_without_a_question(
         app.end_by_signal(15)
         await pilot.pause()
     assert app.exit_code == 143
-    assert farewell(live).startswith("Restored: 2 tunables, 2 writes")
+    assert farewell(live).startswith("Restored: 2 settings, 2 writes")
 
 
 async def test_leaving_with_nothing_held_asks_nothing(live: FakeWorkshop) -> None:
@@ -318,7 +318,7 @@ async def test_to_leave_during_a_run_stops_it_keeps_it_and_asks(
     async with app.run_test(size=(80, 24)) as pilot:
         await left_during_a_run(live, pilot)
         assert isinstance(app.screen, Question)
-        assert "Applied now: 2 tunables, 2 writes" in text_of(app)
+        assert "Applied now: 2 settings, 2 writes" in text_of(app)
         assert [run.complete for run in live.context.runs.every()] == [False]
         await pilot.press("escape")
         assert "Stopped after 2 blocks" in text_of(app)

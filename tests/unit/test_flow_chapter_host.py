@@ -97,7 +97,7 @@ def test_apply_makes_only_the_shown_writes(live: FakeWorkshop, tree: Path) -> No
     assert agent_connection.calls == [("apply", "thp", "stat-interval")]
     assert tuple(agent_connection.made) == shown
     assert (view.applied, view.refused, view.settled, view.needs_reboot) == (len(shown), (), True, False)
-    assert f"Applied and read back: 2 tunables, {len(shown)} writes. The host now has the wanted values." in view.text
+    assert f"Applied and read back: 2 settings, {len(shown)} writes. The host now has the wanted values." in view.text
     assert "The old values are restored when you leave the workshop, unless you keep the changes." in view.text
     assert walk.progress.marks["setting"] is True
     written = {path for path, data in tuned_tree.contents(tree).items() if before.get(path) != data}
@@ -128,7 +128,7 @@ def test_a_refused_write_is_told_and_verifies_nothing(live: FakeWorkshop) -> Non
 def test_writes_that_fell_away_are_told(live: FakeWorkshop) -> None:
     session_of(live).ended = 6
     text = live.walk("pages").apply().text
-    assert "2 writes. 6 writes were not needed: the tasks had ended. The host now has the wanted values." in text
+    assert "2 of 8 writes. 6 writes were not needed: the tasks had ended. The host now has the wanted values." in text
 
 
 def gone(changes: tuple[Change, ...]) -> Change:

@@ -77,7 +77,7 @@ def test_a_summary_without_runs_has_no_steps_and_lists_the_open_chapters(guest: 
     assert [e.chapter_id for e in summary.open_here] == ["baseline", "migration", "pinning"]
     assert (summary.done, summary.chapters) == (0, 3)
     assert summary.standing == ("thp=never", "ksm")
-    assert words.applied_lines(summary) == ["Applied now: 2 tunables, 3 writes.", "thp=never", "ksm"]
+    assert words.applied_lines(summary) == ["Applied now: 2 settings, 3 writes.", "thp=never", "ksm"]
     assert {f.check.state for f in summary.improvable} == {"improve"}
     assert summary.unjudged == 3
     assert words.NO_STEPS.split(":")[0] in " ".join(summary_lines(summary, 80))
@@ -312,7 +312,7 @@ def test_plain_lines_fit_and_say_everything(guest: FakeWorkshop, width: int) -> 
     assert "\x1b" not in "".join(lines)
     text = " ".join(" ".join(lines).split())
     for said in (
-        "APPLIED ON THIS HOST NOW • Applied now: 2 tunables, 3 writes. • thp=never • ksm",
+        "APPLIED ON THIS HOST NOW • Applied now: 2 settings, 3 writes. • thp=never • ksm",
         "CHAPTERS: 1 OF 3 DONE",
         "Single runs are described",
     ):

@@ -45,9 +45,11 @@ def test_writes_whose_tasks_had_ended_are_counted() -> None:
 
 
 def test_tally_counts_tunables_and_writes() -> None:
-    assert tally(["governor", "thp", "governor"]) == "2 tunables, 3 writes"
-    assert tally(iter(["thp"])) == "1 tunable, 1 write"
-    assert tally(()) == "no tunables, no writes"
+    assert tally(["governor", "thp", "governor"]) == "2 settings, 3 writes"
+    assert tally(iter(["thp"])) == "1 setting, 1 write"
+    assert tally(()) == "no settings, no writes"
+    assert tally(["thp"] * 54, 60) == "1 setting, 54 of 60 writes"
+    assert tally(["thp"], 1) == "1 setting, 1 write"
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,15 @@ BACK = RestoreResult(
 
 def test_restored_and_left_alone_settings_are_told() -> None:
     said = came_back(BACK)
-    assert said.startswith("Restored: 1 tunable, 2 writes")
+    assert said.startswith("Restored: 1 setting, 2 writes")
     assert "writes (governor). Left alone: /c" in said
     assert "has changed it (the value is now always)." in said
     assert said.endswith("the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to restore."
     assert "need no restore" not in came_back(BACK, 3)
-    assert "3 of 6 writes need no restore: the task has ended" in came_back(BACK, 8, 2)
+    assert came_back(BACK, 8, 2).startswith("Restored: 1 setting, 2 of 6 writes (governor).")
+    assert "3 writes need no restore: the task has ended" in came_back(BACK, 8, 2)
     nothing = written(restore_result(NOTHING, 80))
     assert nothing == "Nothing to restore: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)
@@ -73,7 +74,7 @@ def test_many_ids_are_not_all_named() -> None:
 def test_applied_changes_are_told_with_their_counts_and_none_gives_no_text() -> None:
     assert applied_now_text(()) == ""
     said = applied_now_text(("governor", "thp", "governor"))
-    assert said.startswith("Applied now: 2 tunables, 3 writes")
+    assert said.startswith("Applied now: 2 settings, 3 writes")
     assert said.endswith(" writes (governor, thp)")
 
 
@@ -98,20 +99,20 @@ def test_the_script_takes_the_words_as_they_are() -> None:
     ("held", "result", "standing", "said"),
     [
         (False, NOTHING, (), ""),
-        (True, RestoreResult(BACK.restored, (), False), (), "Restored: 1 tunable, 2 writes (governor).\n"),
+        (True, RestoreResult(BACK.restored, (), False), (), "Restored: 1 setting, 2 writes (governor).\n"),
         (True, NOTHING, (), "The changes had been restored already.\n"),
         (
             True,
             NOTHING,
             ("thp",),
             "Some changes may not have been restored.\n"
-            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' restores them.\n",
+            "Applied now: 1 setting, 1 write (thp). 'jitter-workshop restore' restores them.\n",
         ),
         (
             False,
             NOTHING,
             ("thp",),
-            "Applied now: 1 tunable, 1 write (thp). 'jitter-workshop restore' restores them.\n",
+            "Applied now: 1 setting, 1 write (thp). 'jitter-workshop restore' restores them.\n",
         ),
     ],
 )

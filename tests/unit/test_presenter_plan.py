@@ -227,12 +227,12 @@ def test_restored_settings_are_one_line_and_each_other_one_is_a_line() -> None:
     left = (LeftAlone("ksm", "/sys/b", "1", "7", "somebody else changed it"), LeftAlone("ksm", "/c", "1", None, "gone"))
     lines = told_restored(RestoreResult(restored, left, True), 100)
     assert lines == [
-        "Restored: 2 tunables, 3 writes (thp, ksm).",
+        "Restored: 2 settings, 3 writes (thp, ksm).",
         "Left alone: /sys/b: somebody else changed it (the value is now 7).",
         "Left alone: /c: gone.",
         "Some of the changes take effect at the next boot.",
     ]
-    assert told_restored(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 tunable, 1 write (thp)."]
+    assert told_restored(RestoreResult(restored[:1], (), False), 100) == ["Restored: 1 setting, 1 write (thp)."]
     assert told_restored(RestoreResult((), (), False), 100) == []
 
 

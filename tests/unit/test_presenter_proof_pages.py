@@ -39,7 +39,7 @@ def test_the_writes_of_settings_are_counted_and_shown() -> None:
     change = Change(1, "thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "never", "runtime", "low", "why")
     plan = dataclasses.replace(PLAN, subject="thp=never", changes=(change,))
     text = " ".join(plain(views.proof_cost_lines(plan, 78, (10,)), 78).split())
-    assert "1 tunable, 1 write" in text
+    assert "1 setting, 1 write" in text
     assert "kill this program" in text
     assert "always → never" in text
 

@@ -381,7 +381,7 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     fallen = fell_away(result.ended, result.changed)
     if not result.applied and not result.refused and not fallen:
         return "There was nothing to write." + (" The settings have the wanted values." if settled else "")
-    said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
+    said = f"Applied and read back: {tally((one.tunable for one in result.applied), result.shown)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
     said += f". {fallen[:-1]}" if fallen else ""
     if waits and once:

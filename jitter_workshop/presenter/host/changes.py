@@ -60,11 +60,11 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
     return ", ".join(clean(word) for word in words)
 
 
-def count_of_changes(tunables: Sequence[str]) -> str:
-    """Return a count of tunables and writes, such as ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each
-    write, the id of the tunable that the write belongs to.
+def count_of_changes(tunables: Sequence[str], of: int = 0) -> str:
+    """Return a count of tunables and writes, such as ``2 settings, 22 writes (governor, thp)``. ``tunables``: for each
+    write, the id of the tunable that the write belongs to. ``of``: as in :func:`tally`.
     """
-    return f"{tally(tunables)} ({list_ids(tunables)})"
+    return f"{tally(tunables, of)} ({list_ids(tunables)})"
 
 
 def root_words(workshop: Workshop) -> str:
@@ -80,7 +80,7 @@ def root_words(workshop: Workshop) -> str:
 def applied_said(result: ApplyResult) -> list[str]:
     """Return sentences on the result of an apply. Each sentence tells one fact, such as a refused write."""
     made = [one.tunable for one in result.applied]
-    said = [f"Applied: {count_of_changes(made)}." if made else "Nothing was applied."]
+    said = [f"Applied: {count_of_changes(made, result.shown)}." if made else "Nothing was applied."]
     said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
     for one in result.refused:
         where = f" {clean(one.path, PATH)}" if one.path else ""
@@ -139,10 +139,10 @@ def not_applied(error: WorkshopError, words: Sequence[str], width: int, held: It
 # -- restored ----------------------------------------------------------------------------------------------------------
 
 
-def restored_said(result: RestoreResult) -> list[str]:
+def restored_said(result: RestoreResult, of: int = 0) -> list[str]:
     """Return sentences on what was restored and what was left alone. A last sentence says if a reboot is necessary.
-    Return [] if there is nothing to say."""
-    said = [f"Restored: {count_of_changes([one.tunable for one in result.restored])}."] if result.restored else []
+    Return [] if there is nothing to say. ``of``: the number of our writes that were in effect; 0 if not known."""
+    said = [f"Restored: {count_of_changes([one.tunable for one in result.restored], of)}."] if result.restored else []
     for one in result.left_alone:
         found = f" (the value is now {shown_value(one.found, LABEL)})" if one.found is not None else ""
         said.append(f"Left alone: {clean(one.path, PATH)}: {clean(one.reason, SENTENCE)}{found}.")
@@ -154,12 +154,11 @@ def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     and after the restore; 0 if not known. If ``before`` is known, the text also tells how many writes needed no
     restore."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
-    said = [*gone, *restored_said(result)]
+    said = [*gone, *restored_said(result, max(before - after, 0))]
     rest = before - after - len(result.restored) - len(result.left_alone)
     if result.restored and rest > 0:
         needs = "needs" if rest == 1 else "need"
-        every = many(before - after, "write")
-        said.append(f"{rest} of {every} {needs} no restore: the task has ended, or the old value is back already.")
+        said.append(f"{many(rest, 'write')} {needs} no restore: the task has ended, or the old value is back already.")
     return " ".join(said) or "There was nothing to restore."
 
 
@@ -208,7 +207,7 @@ def farewell(workshop: Workshop) -> str:
 
 
 def applied_now_text(written: Sequence[str]) -> str:
-    """Return a text such as ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if ``written`` is empty.
+    """Return a text such as ``Applied now: 2 settings, 22 writes (governor, thp)``; "" if ``written`` is empty.
     ``written``: one entry for each write, the id of the tunable that the write changed."""
     return f"Applied now: {count_of_changes(written)}" if written else ""
 

@@ -234,7 +234,7 @@ def _shortened(changes: Sequence[Change], unfold: str = "") -> tuple[Sequence[Ch
         if count:
             said.append(f"{many(count, 'task')} {words[count > 1]}{'' if files else _AMONG}")
     if len(files) > len(shown):
-        said.append(f"{many(len(files) - len(shown), 'more write')} of this tunable")
+        said.append(f"{many(len(files) - len(shown), 'more write')} of this setting")
     return shown, said
 
 

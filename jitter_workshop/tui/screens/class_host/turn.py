@@ -216,7 +216,7 @@ class TurnController:
         from jitter_workshop.tui.screens.common.dialogs import Question
 
         count = len(self._workshop.context.agent_connection.leased)
-        words = f"The end of your turn restores your changes ({many(count, 'tunable')})."
+        words = f"The end of your turn restores your changes ({many(count, 'setting')})."
         give = partial(self._let_go, self._workshop.context.agent_connection.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))

@@ -590,4 +590,4 @@ class HomeScreen(HostChangeScreen, scope="home"):
             self._change("Applying…", partial(self.workshop.resume, view), lambda done: " ".join(applied_said(done)))
 
         agree = partial(self.frame.class_turn.with_turn, apply)
-        self.app.push_screen(Question("Apply this session's tunables again?", about, keys, agree))
+        self.app.push_screen(Question("Apply this session's settings again?", about, keys, agree))
