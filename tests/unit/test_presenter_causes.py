@@ -257,9 +257,13 @@ def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes(
     of_others = replace(report, causes=tuple(replace(cause, late_messages=0) for cause in report.causes))
     assert {without(cause, of_others) for cause in of_others.causes} == {SENDER_ONLY}
     assert words_of_column(of_others) == f"{SENDER_ONLY}: the cause stopped only other threads than the sampler."
-    told = words_of_column(replace(of_others, main_thread="accumulator"))
+    assert of_others.messages
+    of_ring = replace(of_others, main_thread="accumulator")
+    told = words_of_column(replace(of_ring, measured_ns=of_others.messages * 10**9))
     assert told.startswith(f"{SENDER_ONLY}: the cause stopped only other threads than the accumulator.")
     assert told.endswith("it counts each message from its sending."), "latency from the due time counts them"
+    told = words_of_column(replace(of_ring, measured_ns=of_others.messages * 10_000))
+    assert told.endswith(" a sender that stops for 1 ms sends about 100 messages late.")
 
 
 def test_a_report_draws_a_stall_in_the_colours_of_its_kinds_of_cause() -> None:
