@@ -1790,7 +1790,7 @@ async def test_a_large_screen_draws_the_newest_curves_where_it_has_the_most_room
             chapter_of(app).go_to_step(step)
             await settled(pilot)
             drawn = [one for one in charts if one.region.area]
-            assert len(drawn) == (size == (160, 48))
+            assert len(drawn) == (size in ((160, 48), (120, 48)))
             for one in drawn:
                 assert [shown.label for shown in one.curves] == ["your last: first look"]
                 assert "of no run of this chapter" not in text_of(app)
@@ -1812,7 +1812,7 @@ async def test_a_large_page_without_curves_of_its_chapter_draws_the_newest_of_an
             chapter_of(app).go_to_step(step)
             await settled(pilot)
             drawn = [one for one in charts if one.region.area]
-            assert len(drawn) == (size == (160, 48))
+            assert len(drawn) == (size[0] >= 120)
             for one in drawn:
                 assert [shown.label for shown in one.curves] == ["your last: first look"]
                 assert "of no run of this chapter" in text_of(app)

@@ -68,6 +68,15 @@ def test_a_drawing_stands_on_the_page_before_if_the_blank_line_above_it_makes_ro
     assert plain(made)[:11] == ["t0", "t1", "", "t0", "t1", *[""] * 5, "d0"], "paragraphs stay apart"
 
 
+def test_a_page_ends_with_no_half_of_a_short_paragraph_unless_that_needs_a_page_more() -> None:
+    lines = [*text(6), Text(), *text(2, "u"), Text(), *text(3, "v")]
+    made, _ = in_pages(lines, 8)
+    assert plain(made)[:8] == ["t0", "t1", "t2", "t3", "t4", "t5", "", ""]
+    assert plain(made)[8:10] == ["u0", "u1"]
+    full = [*text(6), Text(), *text(2, "u"), Text(), *text(6, "v")]
+    assert plain(in_pages(full, 8)[0])[7:9] == ["u0", "u1"], "a third page for one line is worse"
+
+
 def test_a_title_is_on_the_page_of_the_line_below_it() -> None:
     lines = [*text(7), small_title("A TITLE"), *text(5, "u")]
     assert plain(in_pages(lines, 8)[0]) == [*plain(text(7)), "", "A TITLE", *plain(text(5, "u"))]
@@ -80,7 +89,8 @@ def test_only_the_blank_line_above_a_source_goes_to_save_a_page() -> None:
     lines = [*text(4), Text(), *text(3, "u"), Text(), Text("Source: a book")]
     assert plain(in_pages(lines, 9)[0]) == ["t0", "t1", "t2", "t3", "", "u0", "u1", "u2", "Source: a book"]
     for rows in (7, 8):
-        assert plain(in_pages(lines, rows)[0]) == plain(lines), "it would save no page"
+        made = plain(in_pages(lines, rows)[0])
+        assert made[made.index("Source: a book") - 1] == "", "it would save no page"
     assert in_pages(text(9), 8) == (text(9), 0)
 
 

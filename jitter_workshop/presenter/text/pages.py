@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from jitter_workshop.presenter.text.lines import Lines, is_title
 from jitter_workshop.presenter.text.styled import Text
@@ -10,6 +10,8 @@ from jitter_workshop.presenter.text.styled import Text
 SOURCE = "Source:"
 """The beginning of the last paragraph of a lesson's page. It is faint, so it is told apart without a blank line above
 it, too."""
+_SHORT = 4
+"""The most lines of a paragraph that stays on one page."""
 
 
 def kept_together(lines: Lines) -> Lines:
@@ -37,17 +39,18 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     that were added at the end.
 
     Every page but the last has exactly ``rows`` lines. Lines that are marked by :func:`kept_together` are on one page
-    if they fit there, and so are a title and the line below it: blank lines fill the page before them. A blank line
+    if they fit there, and so are a title and the line below it: blank lines fill the page before them. So is a short
+    paragraph, unless that needs one page more: a page should not end with half of a sentence. A blank line
     between two paragraphs always stays. The one above a source is left out if that saves a page. A pane cannot scroll
     further than to its last line. If a drawing would then be cut at the top of the last page, so many blank lines are
     added at the end that the page begins below the drawing. No blank lines are added for a drawing higher than a page.
     """
     if rows < 1 or len(lines) <= rows:
         return list(lines), 0
-    made = _filled(lines, rows)
-    tighter = _filled(_tighter(lines), rows)
-    if len(tighter) <= (len(made) - 1) // rows * rows:
-        made = tighter
+    tighter = _tighter(lines)
+    short = min(_SHORT, rows)
+    ways = (_filled(one, rows, kept) for one in (lines, tighter) for kept in (_in_short_paragraphs(one, short), ()))
+    made = min(ways, key=lambda one: -(-len(one) // rows))
     top = following = len(made) - rows
     begun = top
     while begun > 0 and made[begun].joined:
@@ -58,11 +61,24 @@ def in_pages(lines: Sequence[Text], rows: int) -> tuple[Lines, int]:
     return [*made, *(Text() for _ in range(end))], end
 
 
-def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
-    """Yield the lines in groups that should stay on one page."""
+def _in_short_paragraphs(lines: Sequence[Text], most: int) -> frozenset[int]:
+    """Return the indices of the lines of paragraphs of at most ``most`` lines, without the first line of each."""
+    found: set[int] = set()
+    begun = 0
+    for at in range(len(lines) + 1):
+        if at == len(lines) or not lines[at].plain.strip():
+            if at - begun <= most:
+                found.update(range(begun + 1, at))
+            begun = at + 1
+    return frozenset(found)
+
+
+def _blocks(lines: Sequence[Text], kept: Container[int]) -> Iterator[Lines]:
+    """Yield the lines in groups that should stay on one page. ``kept``: the indices of lines that follow the line above
+    them."""
     block: Lines = []
-    for line in lines:
-        if block and not (line.joined or is_title(block[-1])):
+    for at, line in enumerate(lines):
+        if block and not (line.joined or at in kept or is_title(block[-1])):
             yield block
             block = []
         block.append(line)
@@ -70,14 +86,14 @@ def _blocks(lines: Sequence[Text]) -> Iterator[Lines]:
         yield block
 
 
-def _filled(lines: Sequence[Text], rows: int) -> Lines:
+def _filled(lines: Sequence[Text], rows: int, kept: Container[int]) -> Lines:
     """Return ``lines`` with blank lines before each group that would be cut by the end of a page, but fits on one. If
-    the group fits without the blank line just above it, this is left out instead, but not above a title."""
+    a drawing fits without the blank line just above it, this is left out instead, but not above a title."""
     made: Lines = []
-    for block in _blocks(lines):
+    for block in _blocks(lines, kept):
         left = rows - len(made) % rows
         if left < len(block) <= rows:
-            one_more = len(block) - left == 1 and not is_title(block[0])
+            one_more = len(block) - left == 1 and block[-1].joined and not is_title(block[0])
             if one_more and len(made) % rows and not made[-1].plain:
                 made.pop()
             else:

@@ -13,7 +13,7 @@ from jitter_workshop.model.walk import StepView
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
-_BESIDE_PAGE = 3
+_BESIDE_PAGE = 2
 """The blanks before the page of the step."""
 
 

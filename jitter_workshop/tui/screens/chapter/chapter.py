@@ -90,9 +90,9 @@ _LEAST_TOLD = 2
 """The least number of lines of a step's result that are shown in addition to its caveats."""
 _LEAST_UNDER = 13
 """The least rows for a chart below a step's figures, with its legend."""
-_AROUND_FIGURES, _BESIDE_FIGURES = 6, 69
-"""Rows of a huge screen that belong to the title, the steps, the frame and the keys; columns of it that belong to the
-lesson's page and the frames."""
+_AROUND_FIGURES, _BESIDE_FIGURES, _BESIDE_ON_WIDE, _BESIDE_CODE = 6, 69, 43, 57
+"""Rows of a wide or huge screen that belong to the title, the steps, the frame and the keys; columns of a huge screen
+that belong to the lesson's page and the frames, of a wide one, and of a wide one whose lesson has wide rows."""
 _WIDE_ROWS_FROM, _NARROW_LESSON = 116, 34
 """The width of a screen from which a lesson with wide rows may have a wider column; the width of the narrow column."""
 _LEFT_SHARE, _MOST_LEFT, _AROUND_LEFT = 0.52, 84, 5
@@ -354,20 +354,26 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 named=step.guessing and not self._page.lock_reason,
             )
 
+    @property
+    def _beside_figures(self) -> int:
+        """Return the columns that are not the figures'."""
+        narrow = _BESIDE_CODE if self._has_wide_rows else _BESIDE_ON_WIDE
+        return _BESIDE_FIGURES if self.huge else narrow
+
     def _draw_under(self) -> None:
         """Draw the learner's curves below the lesson's page or below the figures, where a large screen has more rows.
         Draw none if these are fewer than _LEAST_UNDER."""
         layout = self.now.layout
         curves: list[RunCurve] = []
         place = title = ""
-        if layout.under and self.huge and self.tall and not (layout.chart or self._page.table):
+        if layout.under and self.wide and self.tall and not (layout.chart or self._page.table):
             width = self.size.width - 2
             said = len(self.sheet("#say").lines(width)) + len(self.sheet("#class-line").lines(width))
             rows = self.size.height - _AROUND_FIGURES - _LEAST_UNDER - said
-            left = {
-                "beside": rows - _FRAME - self.sheet("#lesson-sheet").count(_LESSON_WIDTH),
-                "under": rows - self.sheet("#data-sheet").count(self.size.width - _BESIDE_FIGURES),
-            }
+            left = {"under": rows - self.sheet("#data-sheet").count(self.size.width - self._beside_figures)}
+            if self.huge:
+                # A narrower column has no room for a chart below the lesson's page.
+                left = {"beside": rows - _FRAME - self.sheet("#lesson-sheet").count(_LESSON_WIDTH), **left}
             most = max(left, key=lambda one: left[one])
             place = most if left[most] >= 0 else ""
             curves = self._page.own_curves() if place else []
