@@ -5,17 +5,20 @@ reasons for gaps without an event.
 from __future__ import annotations
 
 import heapq
+from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median_low
 
 from jitter_workshop.evidence.attribution import AROUND_NS
 from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
 from jitter_workshop.evidence.tracks import MOST_UNREPORTED, TASK, Sent
 from jitter_workshop.model.evidence import (
+    FAULT,
     FORMAT_VERSION,
     Cause,
     EvidenceReport,
@@ -38,22 +41,27 @@ _AROUND, _NO_EVENT = "around", "no_event"
 @dataclass(slots=True)
 class _Sums:
     """Hold the sums of one cause over all stalls. ``saved``: the number of late messages that would be in time without
-    this cause."""
+    this cause. ``each``: the times in the stalls, with the gaps next to the cause."""
 
     count: int = 0
     total_ns: int = 0
     worst_ns: int = 0
     late: int = 0
     saved: int = 0
+    each: array[int] = field(default_factory=lambda: array("q"))
 
-    def add(self, took: int, late: int, saved: int) -> None:
-        """Add one stall. ``took``: the cause's time in it, in ns. ``late``: the stall's late messages. ``saved``: how
-        many of them would be in time without the cause."""
+    def add(self, took: int, beside: int, late: int, saved: int) -> None:
+        """Add one stall.
+
+        ``took``: the cause's time in it, in ns. ``beside``: the time of the gaps next to the cause. ``late``: the
+        stall's late messages. ``saved``: how many of them would be in time without the cause.
+        """
         self.count += 1
         self.total_ns += took
         self.worst_ns = max(self.worst_ns, took)
         self.late += late
         self.saved += saved
+        self.each.append(took + beside)
 
 
 @dataclass(slots=True)
@@ -68,13 +76,14 @@ class _Totals:
         self.late += messages
         of_timer = 0
         for key, took in parts.items():
-            beside = parts.get((_AROUND, key[1]), 0) if key[0] not in (_AROUND, _NO_EVENT) else 0
+            name = FAULT if key[0] == "page_fault" else key[1]
+            beside = parts.get((_AROUND, name), 0) if key[0] not in (_AROUND, _NO_EVENT) else 0
             saved = stall.duration_ns - took - beside < threshold_ns
-            self.causes[key].add(took, messages, messages if saved else 0)
+            self.causes[key].add(took, beside, messages, messages if saved else 0)
             of_timer += took if is_of_timer(*key) else 0
         if of_timer:
             saved = stall.duration_ns - of_timer < threshold_ns
-            self.timer.add(of_timer, messages, messages if saved else 0)
+            self.timer.add(of_timer, 0, messages, messages if saved else 0)
 
 
 def summarise_run(
@@ -231,6 +240,7 @@ def _cause(key: CauseKey, sums: _Sums, late: int, measured_ns: int, messages: in
         late_messages=sums.late,
         below_without=_share(late - sums.saved, messages),
         threads=threads,
+        typical_ns=median_low(sums.each) if sums.each else 0,
     )
 
 

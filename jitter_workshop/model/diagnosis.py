@@ -30,6 +30,7 @@ class Suspect:
     - ``acts``: True if the chapter's change acts on this cause, so that it can end this cause.
     - ``around_ns``: the part of ``total_ns`` in the gaps next to the cause's events. See
       ``model.evidence.CAUSE_KINDS``, ``around``. 0 if it is not known.
+    - ``typical_ns``: the median of the times that the cause took in its stalls, 0 if it is not known.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Suspect:
     woken: bool = False
     acts: bool = False
     around_ns: int = 0
+    typical_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

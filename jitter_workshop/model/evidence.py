@@ -266,6 +266,8 @@ class Cause:
       this share, each stall is shortened by the cause's time. The stall is also shortened by the gaps directly before
       and after the cause. The share is None if the number of messages is not known.
     - ``threads``: number of threads of this name that ran on the hot CPUs.
+    - ``typical_ns``: the median of the times that the cause took in its stalls, with the gaps next to it. It is 0 in
+      reports of earlier versions.
     """
 
     kind: str
@@ -277,6 +279,7 @@ class Cause:
     late_messages: int
     below_without: float | None = None
     threads: int = 1
+    typical_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

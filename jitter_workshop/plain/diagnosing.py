@@ -29,7 +29,9 @@ def show_question(workshop: Workshop, walk: ChapterWalk, talk: Talk) -> None:
     talk.tell(words.diagnosis_question(seen))
     # After the answer, the list has a line for this time.
     unnamed = words.unnamed(seen) if diagnosis.answered() is None else ""
-    for told in filter(None, () if seen.quiet else (unnamed, words.in_guest(seen, diagnosis.answered()))):
+    answered = diagnosis.answered()
+    notes = (unnamed, words.uneven(seen, answered), words.in_guest(seen, answered))
+    for told in filter(None, () if seen.quiet else notes):
         talk.tell(told)
     talk.say("")
     if (needs := words.without_trace(seen)) and not seen.quiet:

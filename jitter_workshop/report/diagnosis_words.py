@@ -37,6 +37,9 @@ IN_A_GUEST = "On a guest, each interrupt's time contains the hypervisor's part."
 """The sentence below a list of causes with an interrupt, which a trace of the guest cannot split further."""
 LEAST_AROUND = 0.1
 """The least share of an interrupt's time that lies next to its handler and is told."""
+UNEVEN = 2
+"""The least factor between the mean and the median of a cause's times at which both are told."""
+_FAULT = "page_fault"
 INTERRUPTS = frozenset({"timer", "irq", "vector"})
 """Kinds of causes that are interrupts."""
 
@@ -64,6 +67,17 @@ def around_told(cause: str, around_ns: int, total_ns: int, guest: bool) -> str:
     parts = "entry, exit, tracing and the hypervisor" if guest else "entry, exit and tracing"
     told = f"{nice_ns(around_ns)} of {nice_ns(total_ns)}"
     return f"{cause.partition(' (')[0].capitalize()}: {told} lie just before and after the interrupt ({parts})."
+
+
+def uneven_told(kind: str, cause: str, typical_ns: int, mean_ns: float) -> str:
+    """Return sentences on a cause whose mean time in a stall is far above its median; "" if it is not. ``kind``,
+    ``cause``: its kind and its name. ``typical_ns``: the median, 0 if it is not known."""
+    if not 0 < UNEVEN * typical_ns <= mean_ns:
+        return ""
+    until = " The trace shows no end of a page fault, so its time lasts until the next event." if kind == _FAULT else ""
+    name = cause.partition(" of ")[0] if kind == _FAULT else cause
+    half = f"at most {nice_ns(typical_ns)} in half of the stalls"
+    return f"{name}: {half}, {nice_ns(round(mean_ns))} on average, because a few are long.{until}"
 
 
 def can_end(ended_ns: int, stalled_ns: int, seconds: float = 0.0, threads: int = 1) -> str:

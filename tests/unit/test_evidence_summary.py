@@ -48,7 +48,18 @@ def test_causes_add_up_over_blocks_largest_first() -> None:
         ("around", "nic0", 1, 500, 500, 1),
     ]
     assert found.causes[0].ns_per_second == pytest.approx(11_000 / 0.002)
+    assert [c.typical_ns for c in found.causes] == [3_000, 2_000, 500]
     assert (found.stalls, found.measured_ns, found.lost_events, found.events) == (3, 2 * BLOCK, 0, 6)
+
+
+@given(st.lists(st.tuples(st.integers(1_000, 9_000), st.integers(0, 900)), min_size=1, max_size=40))
+def test_the_typical_time_is_the_median_of_one_cause_with_its_gaps(took: list[tuple[int, int]]) -> None:
+    """``took``: the time of the interrupt and of the gap before it, for each stall."""
+    stalls = [(20_000 * number, gap, ns) for number, (ns, gap) in enumerate(took, 1)]
+    events = [event for at, gap, ns in stalls for event in pair(at + gap, at + gap + ns, "irq", "nic0")]
+    windows = [(at, at + gap + ns, 1) for at, gap, ns in stalls]
+    nic = next(c for c in report(one(events, windows)).causes if c.kind == "irq")
+    assert nic.typical_ns == sorted(ns + gap for ns, gap in took)[(len(took) - 1) // 2]
 
 
 def test_the_share_in_time_now_and_without_each_cause() -> None:

@@ -115,6 +115,17 @@ def test_the_order_says_nothing_of_the_time() -> None:
     assert [one.id for one in first.suspects] == [one.id for one in second.suspects]
 
 
+@given(st.lists(st.integers(1, 9_000), min_size=1, max_size=4))
+def test_a_cause_of_one_event_has_its_median_and_one_of_several_has_none(medians: list[int]) -> None:
+    causes = [
+        dataclasses.replace(cause("task", f"kworker/1:{n}", 9, 9_000_000), typical_ns=typical)
+        for n, typical in enumerate(medians)
+    ]
+    gaps = dataclasses.replace(cause("around", "kworker/1:0", 99, 1), typical_ns=1)
+    merged = next(one for one in of_trace(report(*causes, gaps)).suspects if one.kind == "task")
+    assert merged.typical_ns == (medians[0] if len(medians) == 1 else 0)
+
+
 def test_causes_that_a_learner_would_call_one_are_one() -> None:
     seen = seen_of(
         ("vector", "local_timer", 400, 4_000),

@@ -23,6 +23,7 @@ from jitter_workshop.presenter.course.diagnosis import (
     one_stall,
     rows_of_answer,
     suspect_lines,
+    uneven,
 )
 from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.diagnosis_words import (
@@ -289,3 +290,29 @@ def test_without_a_trace_the_rows_are_marked_without_a_time() -> None:
 @pytest.mark.parametrize(("seconds", "threads", "told"), [(0.0, 1, "54 ms of the 243 ms"), (5.0, 2, "over 2 threads")])
 def test_the_time_that_the_change_can_end_names_its_basis(seconds: float, threads: int, told: str) -> None:
     assert told in judged(of_workqueues(seconds=seconds, threads=threads), "task:terminal")[1]
+
+
+@given(st.integers(1, 10**4), st.integers(1, 10**8), st.integers(0, 10**8))
+def test_a_mean_far_above_the_median_is_told_of_the_treated_cause_after_the_answer(
+    count: int, mean: int, median: int
+) -> None:
+    fault = suspect("page_fault", "", count, count * mean)
+    fault = dataclasses.replace(fault, acts=True, typical_ns=median)
+    seen = SeenCauses("r", "trace", (TICKS, fault), 9_999, 10**13, 0, wanted="ends")
+    answered = judge_diagnosis(seen, fault.id)
+    told = uneven(seen, answered)
+    assert bool(told) == (0 < 2 * median <= mean)
+    assert not told or (nice_ns(median) in told and nice_ns(mean) in told)
+    assert not uneven(seen, None)
+    others = dataclasses.replace(seen, suspects=(TICKS, dataclasses.replace(fault, acts=False)))
+    assert not uneven(others, answered)
+    assert told in " ".join(written(diagnosis_page(seen, -1, answered, 100)).split())
+
+
+@pytest.mark.parametrize("width", [50, 62, 80, 120])
+def test_a_long_label_leaves_room_for_the_bars(width: int) -> None:
+    long = suspect("task", "a-program-with-a-name-as-long-as-it-can-be", 9, 9_000)
+    seen = SeenCauses("r", "trace", (TICKS, long), 9_999, 20_000, 0, unnamed_ns=6_000)
+    lines = [line.plain for line in suspect_lines(seen, -1, judge_diagnosis(seen, TICKS.id), width)]
+    assert sum("━" in line for line in lines) == 3
+    assert all(len(line) <= width for line in lines)

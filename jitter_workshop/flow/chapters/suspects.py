@@ -230,7 +230,14 @@ def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
     count, total_ns = max(cause.count for cause in causes), sum(cause.total_ns for cause in causes)
     around = sum(cause.total_ns for cause in causes if cause.kind == "around")
     found = suspect(kind, name, count, total_ns, threads=max(cause.threads for cause in causes))
-    return dataclasses.replace(found, around_ns=around)
+    return dataclasses.replace(found, around_ns=around, typical_ns=_typical(causes))
+
+
+def _typical(causes: list[Cause]) -> int:
+    """Return the median of a cause's times in its stalls; 0 if it is not known, or if several events have one name in
+    the list: their medians do not give that of all."""
+    named = [one for one in causes if one.kind != "around"] or causes
+    return named[0].typical_ns if len(named) == 1 else 0
 
 
 def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = False, threads: int = 1) -> Suspect:

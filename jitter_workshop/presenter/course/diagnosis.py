@@ -50,6 +50,7 @@ from jitter_workshop.report.diagnosis_words import (
     took,
     took_most,
     undecided_sentence,
+    uneven_told,
 )
 from jitter_workshop.stats.scale import nice_ns
 
@@ -93,6 +94,8 @@ _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for
 _STARTS = "the stall begins"
 """The words for the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
+_WITH_BARS = 50
+"""The least width of the list in which each row has a bar after the answer."""
 _ANSWER_ROWS = ("    ✓ ", "    ✗ ")
 """The beginnings of the rows of a right answer and of the learner's wrong one, after the answer."""
 _IN_BOTH = "a stall with two causes counts in both rows"
@@ -178,6 +181,17 @@ def in_guest(seen: SeenCauses, answered: Diagnosed | None = None) -> str:
     if answered is not None and most is not None and most.total_ns and most.around_ns >= LEAST_AROUND * most.total_ns:
         return around_told(most.label, most.around_ns, most.total_ns, seen.guest)
     return IN_A_GUEST if seen.guest and of_interrupts else ""
+
+
+def uneven(seen: SeenCauses, answered: Diagnosed | None) -> str:
+    """Return sentences on the largest cause on which the chapter's change acts, if a few of its stalls are far longer
+    than the others. Return "" before the answer, without such a cause, and if its times are not known."""
+    acting = [one for one in seen.suspects if one.acts and one.count and one.total_ns]
+    most = max(acting, key=seen.weight, default=None)
+    if answered is None or most is None or seen.source != "trace":
+        return ""
+    told = uneven_told(most.kind, most.label, most.typical_ns, (most.total_ns or 0) / (most.count or 1))
+    return cleaned_sentence(told) if told else ""
 
 
 def without_trace(seen: SeenCauses) -> str:
@@ -279,7 +293,9 @@ def suspect_lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wid
     times = told and not seen.emulated
     unlisted = _not_listed(seen) if times else []
     rows = _table(seen, listed, unlisted, told, width - _LEAD)
-    title, *drawn = table_lines(rows, width - _LEAD, right=range(1, len(rows[0])))
+    # A long label gives way to the bars.
+    beside = _LEAST_BAR + 1 if times and width >= _WITH_BARS else 0
+    title, *drawn = table_lines(rows, width - _LEAD - beside, right=range(1, len(rows[0])))
     most = max([*map(seen.weight, seen.suspects), *(ns for ns, _ in unlisted)], default=0)
     lines: Lines = []
     for index, (one, line) in enumerate(zip(listed, drawn, strict=False)):
@@ -498,7 +514,11 @@ def diagnosis_page(seen: SeenCauses, cursor: int, answered: Diagnosed | None, wi
     found += [*suspect_lines(seen, cursor, answered, width), Text()] if not seen.quiet else []
     # After the answer a row of the list has the time without an event.
     told_before = unnamed(seen) if answered is None else ""
-    below = [*filter(None, (told_before, in_guest(seen, answered)))] if not seen.quiet or told_before else []
+    below = (
+        [*filter(None, (told_before, uneven(seen, answered), in_guest(seen, answered)))]
+        if not seen.quiet or told_before
+        else []
+    )
     found += [line for told in below for line in wrap(told, width, style="dim")]
     found += [Text()] if below else []
     for note in (notes := seen.notes if answered is not None else ()):
