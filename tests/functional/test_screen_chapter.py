@@ -35,6 +35,7 @@ from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.runs.effect import PROOF_BY_KEY, Result
 from jitter_workshop.presenter.runs.result_table import CAN_END
 from jitter_workshop.presenter.runs.run import CORE
+from jitter_workshop.presenter.text.glossary import found
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.blocks import Subsection, Table
 from jitter_workshop.report.sections import sections
@@ -50,7 +51,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar, KeyHint
-from jitter_workshop.tui.widgets.sheet import Pane
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 from tests import fakes, madeup, talking
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop, stop_in_run, walk_with
 from tests.screens import read_on, settled, text_of
@@ -1831,3 +1832,24 @@ async def test_beside_long_figures_the_curves_are_drawn_below_the_page() -> None
         assert beside.region.y >= lesson.region.bottom
         assert lesson.max_scroll_y == 0
         assert not app.screen.query_one("#under", ChartView).region.area
+
+
+async def test_a_huge_screen_explains_the_terms_of_a_page_where_it_leaves_room() -> None:
+    app = WorkshopApp(open_workshop(), "pinning")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        words = app.screen.query_one("#words-sheet", Sheet)
+        lesson, frame = app.screen.query_one("#lesson"), app.screen.query_one("#left")
+        first = words.plain()
+        assert first.split(":")[0] in {one.term for one in found(lesson.query_one(Sheet).plain())}
+        assert lesson.region.bottom <= words.region.y
+        assert words.region.bottom <= frame.region.bottom
+        await pilot.press("enter")
+        await settled(pilot)
+        assert words.plain() != first, "another page has other terms"
+        await pilot.resize_terminal(160, 25)
+        await settled(pilot)
+        assert not words.region.area
+        await pilot.resize_terminal(120, 36)
+        await settled(pilot)
+        assert not words.region.area

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,15 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.text.glossary import NONE, Term, found, index_of_term, term_lines, terms
+from jitter_workshop.presenter.text.glossary import (
+    NONE,
+    Term,
+    fitting_term_lines,
+    found,
+    index_of_term,
+    term_lines,
+    terms,
+)
 from jitter_workshop.presenter.text.prose import prose
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -99,3 +108,18 @@ def test_the_word_g_explains_the_terms_since_the_last_answer() -> None:
     assert talk.ask("go on") == ""
     assert "ring: " in "".join(said)
     assert "knee: " not in "".join(said)
+
+
+@given(st.integers(20, 100), st.integers(0, 40))
+def test_terms_beside_a_page_are_whole_and_fit(width: int, rows: int) -> None:
+    text = "A workload makes a stall; the hot CPU is busy, the knee moves, and the noise of a block is in the ring."
+    shown = [line.plain for line in fitting_term_lines(text, width, rows)]
+    assert len(shown) <= rows
+    assert all(len(line) <= width for line in shown)
+    whole = [line.plain for line in fitting_term_lines(text, width, 1_000)]
+    assert len(found(text)) == sum(not line.startswith("  ") for line in whole)
+    at = iter(whole)
+    assert all(line in at for line in shown), "in the same order"
+    for line, after in pairwise([*whole, ""]):
+        if line in shown and after.startswith("  "):
+            assert after in shown, "no term is cut"

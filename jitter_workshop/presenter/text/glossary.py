@@ -71,6 +71,16 @@ def found(text: str) -> tuple[Term, ...]:
     return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
 
 
+def fitting_term_lines(text: str, width: int, rows: int) -> Lines:
+    """Return the terms of a page in quiet colours, each with its meaning: as many whole ones as fit into ``rows``."""
+    lines: Lines = []
+    for one in found(text):
+        told = wrap(Text.assemble((f"{one.term}: ", "cool"), (styled(one.meaning).plain, "dim")), width, "", "  ")
+        if len(lines) + len(told) <= rows:
+            lines += told
+    return lines
+
+
 def term_lines(text: str, width: int) -> Lines:
     """Return the terms of a page, each with its meaning."""
     shown = found(text)

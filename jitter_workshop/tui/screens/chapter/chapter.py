@@ -54,6 +54,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import READ_ON, Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
+from jitter_workshop.tui.widgets.words import WordsBeside
 
 _CHANGES_OR_RUNS = {
     "again",
@@ -202,6 +203,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 with panel(Pane(id="lesson"), "Lesson"):
                     yield Sheet(self._lesson, id="lesson-sheet", paged=True)
                 yield panel(ChartView(id="beside"))
+                yield WordsBeside(self._text_of_page, id="words")
             with panel(Vertical(id="work")):
                 yield Sheet(lambda width: self.now.question(width), id="question")
                 yield ChartView(id="chart")
@@ -318,6 +320,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._draw_chart()
         super().redraw()
         self._draw_under()
+        self.query_one(WordsBeside).renew()
         for around in ("#question", "#below"):
             sheet = self.sheet(around)
             sheet.set_class(not sheet.lines(self.size.width), "-empty")
@@ -470,6 +473,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page = self._page.lesson(width) or prose("This step has no page of its own.", width)
         below = self.now.below_chart(width) if self._figures_left else self.now.below_lesson(width)
         return [*page, Text(), *below] if below else page
+
+    def _text_of_page(self) -> str:
+        """Return the text of the lesson's page and of the step's question."""
+        lines = (*self._page.lesson(_LESSON_WIDTH), *self.now.question(_LESSON_WIDTH))
+        return " ".join(line.plain for line in lines)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run
