@@ -242,6 +242,16 @@ def test_the_time_of_interrupts_on_a_guest_is_told_once_below_the_list(answered:
     assert " ".join(written(diagnosis_page(seen, -1, found, 78)).split()).count(IN_A_GUEST) == 1
 
 
+def test_a_long_label_is_cut_before_the_column_of_mean_times_is_left_out() -> None:
+    call = suspect("vector", "call_function_single", 20, 900)
+    long = dataclasses.replace(call, label=f"{call.label} (wakes a task here)")
+    seen = of_chapter_1(TICKS, long)
+    for width, kept in ((78, True), (66, False)):
+        shown = written(suspect_lines(seen, -1, judge_diagnosis(seen, TICKS.id), width))
+        assert (EACH in shown) == kept
+        assert "━" in shown
+
+
 @pytest.mark.parametrize("guest", [False, True])
 def test_the_time_next_to_an_interrupt_is_told_after_the_answer_if_it_is_a_large_part(guest: bool) -> None:
     long = dataclasses.replace(TIMER, around_ns=1_200)

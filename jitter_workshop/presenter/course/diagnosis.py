@@ -94,6 +94,8 @@ _ALONE = frozenset(name for kind in KINDS.values() if len(kind.threads) == 1 for
 _STARTS = "the stall begins"
 """The words for the start of a stall, if the first listed piece came later."""
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
+_LABEL = 36
+"""The cells of a cause's label from which on it is cut, so that the column of mean times stays."""
 _WITH_BARS = 50
 """The least width of the list in which each row has a bar after the answer."""
 _ANSWER_ROWS = ("    ✓ ", "    ✗ ")
@@ -275,7 +277,8 @@ def _table(
 
     def rows_of(shown: Sequence[bool]) -> tuple[list[list[str]], int]:
         rows = [[text for text, has in zip(row, shown, strict=True) if has] for row in cells]
-        return rows, sum(column_sizes(rows)) + 2 * (len(rows[0]) - 1)
+        label, *others = column_sizes(rows)
+        return rows, min(label, _LABEL) + sum(others) + 2 * len(others)
 
     whole, wide = rows_of(shown)
     return rows_of((*shown[:2], False, times))[0] if times and trace and wide + 1 + _LEAST_BAR > room else whole
