@@ -288,7 +288,7 @@ class Step:
     def to_read_first(self) -> Sequence[str]:
         """Return the panes that Enter first scrolls to their ends, as selectors. There is one rule for all steps and
         all sizes of a screen: Enter leaves no text, agrees to no write, and skips no question that was not seen to
-        its end. It reads on first, the footer says ``read on``, and the line of the steps says ``page 1 of 2``. A run
+        its end. It reads on first, the footer says ``read on``, and the line of the steps says ``page 1 of 2``. A single run
         without a write begins at once, and PgDn reads on.
 
         By default these are the lesson and the figures, if Enter would now only leave the shown text, else ()."""
@@ -997,11 +997,12 @@ class Measure(Step):
 
     @property
     def to_read_first(self) -> Sequence[str]:
-        """Return the pane of the figures, too, before Enter makes a run that begins with a write. Enter makes each
-        other run at once."""
+        """Return the pane of the figures, too, before Enter makes a run that begins with a write, or two runs. Enter
+        makes a single run without a write at once."""
         if not self._waits:
             return super().to_read_first
-        return ("#data",) if not self._refused and self._request.arrival is not None else ()
+        more = self._request.arrival is not None or self.walk.measuring.control_request(self.name) is not None
+        return ("#data",) if more and not self._refused else ()
 
     @property
     def enter_key(self) -> EnterKey:
