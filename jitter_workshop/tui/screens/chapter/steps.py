@@ -288,8 +288,8 @@ class Step:
     def to_read_first(self) -> Sequence[str]:
         """Return the panes that Enter first scrolls to their ends, as selectors. There is one rule for all steps and
         all sizes of a screen: Enter leaves no text, agrees to no write, and skips no question that was not seen to
-        its end. It reads on first, the footer says ``read on``, and the line of the steps says ``page 1 of 2``. A single
-        run without a write begins at once, and PgDn reads on.
+        its end. It reads on first, the footer says ``read on``, and the line of the steps says ``page 1 of 2``. A
+        single run without a write begins at once, and PgDn reads on.
 
         By default these are the lesson and the figures, if Enter would now only leave the shown text, else ()."""
         return ("#lesson", "#data") if self._only_reads else ()
