@@ -23,7 +23,8 @@ _MOST = 3
 """The largest number of figures in them."""
 UNCHANGED = "This tool changed nothing"
 """The words with which the sentences begin."""
-_DO_MORE = f" A change must do more, at least {MOVED:g}×."
+_DO_MORE, _AT_LEAST = " A change must do more", f", at least {MOVED:g}×"
+"""The end of the sentences; the limit of each change, if the runs differ by less in the figure that judges them."""
 _MEDIAN_MOVED = 1.5
 """The least factor of the median that is told. It rests on half of the messages, so equal runs hardly differ in it."""
 _MEDIAN = FIGURES["50"].title
@@ -61,14 +62,15 @@ def said_of_unchanged(
     if not told:
         return f"{UNCHANGED}. The runs are too short to show how much they differ."
     why = known_told(runs, causes, judged)
+    more = f"{_DO_MORE}{'' if judged is not None and judged.factor > MOVED else _AT_LEAST}."
     # The figure that judges, the one that differs most, and the median are never left out.
     largest = max(told, key=lambda one: one.factor)
     less = [one for one in told[1:] if one is not largest and not _is_median(one)]
-    texts = [f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}"]
+    texts = [f"{UNCHANGED}, yet {_differ(told)}. {why}{more}"]
     for one in reversed(less):
         told.remove(one)
-        texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{_DO_MORE}")
-    texts.append(f"{UNCHANGED}, yet {_differ(told)}.{_DO_MORE}")
+        texts.append(f"{UNCHANGED}, yet {_differ(told)}. {why}{more}")
+    texts.append(f"{UNCHANGED}, yet {_differ(told)}.{more}")
     if not cut:
         return texts[0]
     return next((text for text in texts if len(textwrap.wrap(text, _COLUMNS)) <= _LINES), texts[-1])
