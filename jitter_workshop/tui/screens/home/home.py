@@ -389,13 +389,16 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
         doubt = of_curve(newest)["99.9"]
         if not like_published or one_clock_told(newest):
-            told = Text(nice_ns(shown_value_at(newest, "99.9")), "bold text")
-            told.append(f"  {FEW_TOLD}" if doubt == FEW_STALLS else f" {doubt}".rstrip(), "dim")
-            if like_published:
-                # A bar beside a bar of another clock is a comparison.
-                told.append(f"  {one_clock_told(newest)}", "dim")
+            # A bar beside a bar of another clock would be a comparison.
+            few = doubt == FEW_STALLS
+            told = Text(f"{doubt if few else ''}{nice_ns(shown_value_at(newest, '99.9'))}", "bold text")
+            told.append("" if few else f" {doubt}".rstrip(), "dim")
             room = max(width - len(_BEFORE_BAR) - told.cell_len - 2, _LEAST_NAME)
             line = Text.assemble((_BEFORE_BAR, "dim"), (f"{shortened(label_of(newest), room)}  ", "text"), told)
+            # A part that does not fit is left out: the whole run stands on the page of all curves.
+            for part in (one_clock_told(newest) if like_published else "", FEW_TOLD if few else ""):
+                if part and line.cell_len + 2 + len(part) <= width:
+                    line.append(f"  {part}", "dim")
             line.truncate(max(width, 1), ellipsis=True)
             yield line
             return
