@@ -390,13 +390,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         doubt = of_curve(newest)["99.9"]
         if not like_published or one_clock_told(newest):
             # A bar beside a bar of another clock would be a comparison.
-            few = doubt == FEW_STALLS
-            told = Text(f"{doubt if few else ''}{nice_ns(shown_value_at(newest, '99.9'))}", "bold text")
-            told.append("" if few else f" {doubt}".rstrip(), "dim")
+            on_few = doubt == FEW_STALLS
+            told = Text(f"{doubt if on_few else ''}{nice_ns(shown_value_at(newest, '99.9'))}", "bold text")
+            told.append("" if on_few else f" {doubt}".rstrip(), "dim")
             room = max(width - len(_BEFORE_BAR) - told.cell_len - 2, _LEAST_NAME)
             line = Text.assemble((_BEFORE_BAR, "dim"), (f"{shortened(label_of(newest), room)}  ", "text"), told)
             # A part that does not fit is left out: the whole run stands on the page of all curves.
-            for part in (one_clock_told(newest) if like_published else "", FEW_TOLD if few else ""):
+            for part in (one_clock_told(newest) if like_published else "", FEW_TOLD if on_few else ""):
                 if part and line.cell_len + 2 + len(part) <= width:
                     line.append(f"  {part}", "dim")
             line.truncate(max(width, 1), ellipsis=True)
