@@ -1001,8 +1001,10 @@ class Measure(Step):
         makes a single run without a write at once."""
         if not self._waits:
             return super().to_read_first
+        if self._refused:
+            return ()
         more = self._request.arrival is not None or self.walk.measuring.control_request(self.name) is not None
-        return ("#data",) if more and not self._refused else ()
+        return ("#data",) if more else ()
 
     @property
     def enter_key(self) -> EnterKey:
